@@ -223,6 +223,22 @@ fn a_command_compares_replies() {
 }
 
 #[test]
+fn sessions_of_other_programs_have_lines_of_their_own_files() {
+    let sandbox = Sandbox::new();
+    let time = "2026-01-01T00:00:00.000Z";
+    let message = |id: &str, parent: &str, message: Value| json!({"type": "message", "id": id, "parentId": parent, "timestamp": time, "message": message});
+    let records = [
+        json!({"type": "session", "version": 3, "id": "s", "timestamp": time, "cwd": "/"}),
+        json!({"type": "model_change", "id": "m", "parentId": null, "timestamp": time}),
+        message("a", "m", json!({"role": "user", "content": "why?"})),
+        message("b", "a", json!({"role": "assistant", "content": [{"type": "text", "text": "?"}]})),
+    ];
+    sandbox.write("s.jsonl", records.map(|record| format!("{record}\n")).concat());
+    let report = offline(&sandbox, &["s.jsonl"]).code(1).json_one();
+    assert_eq!(report["cases"][0]["line"], 4, "{report}");
+}
+
+#[test]
 fn turns_can_be_chosen() {
     let sandbox = Sandbox::new();
     turns(&sandbox, "s.jsonl", &["one", "two", "three"]);
@@ -236,7 +252,7 @@ fn turns_can_be_chosen() {
     let all = ["turn 1 passed", "turn 2 passed", "turn 3 passed", "turn 4 skipped"];
     assert_eq!(names("all"), all);
     assert_eq!(names("last"), ["turn 3 passed"]);
-    assert_eq!(names("2,9"), ["turn 2 passed", "turn 9 skipped"]);
+    assert_eq!(names("9,2,2"), ["turn 2 passed", "turn 9 skipped"]);
     offline(&sandbox, &["--turns", "0", "s.jsonl"]).code(2);
 }
 

@@ -17,6 +17,7 @@ use clawutils::messages::rebuild::RebuildOptions;
 use clawutils::provider::cassette::Cassette;
 use clawutils::settings::values::{positive, seconds};
 use clawutils::settings::{Setting, SettingValue};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The turns whose replies are made again.
@@ -27,7 +28,7 @@ pub enum TurnChoice {
     /// The last turn with a reply.
     Last,
     /// The turns with these numbers.
-    Numbers(Vec<u64>),
+    Numbers(BTreeSet<u64>),
 }
 
 impl TurnChoice {
@@ -36,7 +37,7 @@ impl TurnChoice {
             "all" => Ok(TurnChoice::All),
             "last" => Ok(TurnChoice::Last),
             list => {
-                let numbers = list.split(',').map(positive).collect::<Result<_, _>>();
+                let numbers = list.split(',').map(positive).collect::<Result<BTreeSet<_>, _>>();
                 numbers
                     .map(TurnChoice::Numbers)
                     .map_err(|_| "use all, last, or numbers with commas")

@@ -51,10 +51,11 @@ impl Turn {
 pub fn read(input: &Input) -> anyhow::Result<Vec<Turn>> {
     let retracted = view::whole(std::slice::from_ref(input))?.retracted;
     let mut reader = Reader { retracted, ..Reader::default() };
+    let line_of = |record: &Record<'_>| input.original(&record.place).line;
     let mut lines = Lines::of(input);
     while let Some(batch) = lines.batch()? {
         for record in batch.filter_map(|line| Record::new(line.ok()?).ok()) {
-            reader.take(&record);
+            reader.take(&record, line_of(&record));
         }
     }
     reader.turns.retain(|turn| !turn.is_retracted);
@@ -73,7 +74,8 @@ struct Reader {
 }
 
 impl Reader {
-    fn take(&mut self, record: &Record<'_>) {
+    /// Reads a record that is on this line of the file.
+    fn take(&mut self, record: &Record<'_>, line: Option<u64>) {
         let is_retracted = self.retracted.contains(record.id.as_ref());
         if self.boundaries.begins_with(&record.body) {
             let number = self.turns.len() as u64 + 1;
@@ -85,14 +87,14 @@ impl Reader {
             Body::Assistant { .. } => {
                 let takes = |(state, _): &(ReplyState, _)| state.takes_text();
                 if !self.open.as_ref().is_some_and(takes) {
-                    self.begin(record);
+                    self.begin(record, line);
                 }
                 self.add(record);
             }
             Body::ToolUse { id, .. } => {
                 let takes = |(state, _): &(ReplyState, _)| state.takes_calls();
                 if !self.open.as_ref().is_some_and(takes) {
-                    self.begin(record);
+                    self.begin(record, line);
                 }
                 if let Some((state, calls)) = &mut self.open {
                     state.add_call(self.early.remove(id.as_ref()));
@@ -109,14 +111,14 @@ impl Reader {
     }
 
     /// Begins a reply with this record.
-    fn begin(&mut self, record: &Record<'_>) {
+    fn begin(&mut self, record: &Record<'_>, line: Option<u64>) {
         self.open = Some((ReplyState::default(), HashSet::new()));
         // A reply before the first prompt belongs to no turn.
         if let Some(turn) = self.turns.last_mut() {
             turn.replies.push(RecordedReply {
                 id: record.id.to_string(),
                 offset: record.offset,
-                line: record.place.line,
+                line,
                 reply: Reply::default(),
             });
         }
