@@ -161,6 +161,11 @@ fn a_summary_is_markdown_of_at_most_a_mebibyte() {
     let rows = text.lines().filter(|line| line.starts_with("| missing/")).count();
     assert!((900_000..1 << 20).contains(&text.len()), "{} bytes", text.len());
     assert!(text.ends_with(&format!("\n{} more failures: see the reports.\n", 9000 - rows)));
+    // An index has fewer, and counts all.
+    check(&sandbox, &["--html", "report", "--files-from", "list"]).code(1);
+    let text = sandbox.read_text("report/index.html");
+    assert_eq!(text.matches("<article>").count(), 1000);
+    assert!(text.contains("9000 failures</h2>") && text.contains(">8000 more: see the reports.<"));
 }
 
 #[test]

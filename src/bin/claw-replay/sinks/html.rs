@@ -13,7 +13,7 @@ use clawutils::show::html::head;
 use clawutils::show::{self, Format, ShowOptions};
 use quick_xml::escape::escape;
 use sha2::{Digest, Sha256};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{DirBuilder, read_dir, remove_file};
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
@@ -33,11 +33,12 @@ pub struct Html {
     directory: PathBuf,
     index: ReportFile,
     strict: bool,
-    mode: String,
+    /// The modes of the reports.
+    modes: BTreeSet<String>,
     groups: Vec<Group>,
-    /// The number of failures in all groups.
+    /// The number of failures in the index.
     listed: usize,
-    /// The number of failures that are in no group.
+    /// The number of failures that are only counted.
     omitted: u64,
     /// The names of the pages.
     pages: HashSet<String>,
@@ -46,7 +47,7 @@ pub struct Html {
 /// The failures of one kind of case.
 struct Group {
     name: String,
-    count: usize,
+    count: u64,
     html: String,
 }
 
@@ -63,7 +64,7 @@ impl Html {
             directory: directory.to_owned(),
             index: ReportFile::create(&directory.join("index.html"))?,
             strict,
-            mode: String::new(),
+            modes: BTreeSet::new(),
             groups: Vec::new(),
             listed: 0,
             omitted: 0,
@@ -89,21 +90,21 @@ impl Html {
         file.finish().map(|()| Some(name))
     }
 
-    fn add(&mut self, failure: &TestResult<'_>, path: &str, page: Option<&str>) {
+    /// Returns the group of a failure.
+    fn group(&mut self, failure: &TestResult<'_>) -> &mut Group {
         let name = failure.case.split(' ').next().filter(|word| !word.is_empty());
         let name = name.unwrap_or("unreadable");
         let at = self.groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
             self.groups.push(Group { name: name.to_owned(), count: 0, html: String::new() });
             self.groups.len() - 1
         });
-        self.groups[at].count += 1;
-        self.groups[at].html.push_str(&article(failure, path, page));
-        self.listed += 1;
+        &mut self.groups[at]
     }
 
     /// Returns the text of the index.
     fn text(&self, totals: &Totals) -> String {
-        let title = text(&["claw-replay ", &self.mode].concat());
+        let modes: Vec<&str> = self.modes.iter().map(String::as_str).collect();
+        let title = text(["claw-replay ", &modes.join(", ")].concat().trim_end());
         let mut out = head("en", &title);
         out.push_str(&format!(
             "<body>\n<header>\n<h1>{title}</h1>\n<p class=\"facts\">{}</p>\n</header>\n<main>\n",
@@ -125,14 +126,21 @@ impl Html {
 
 impl Sink for Html {
     fn take(&mut self, report: &Report, _: &str) -> anyhow::Result<()> {
-        self.mode.clone_from(&report.mode);
+        if !self.modes.contains(&report.mode) {
+            self.modes.insert(report.mode.clone());
+        }
         let results = results(report, self.strict);
         let failures: Vec<_> = results.iter().filter(|result| result.is_failure()).collect();
+        failures.iter().for_each(|failure| self.group(failure).count += 1);
         let room = failures.len().min(MAX_FAILURES - self.listed);
         self.omitted += (failures.len() - room) as u64;
         if room > 0 {
             let page = self.page(&report.path)?;
-            failures[..room].iter().for_each(|it| self.add(it, &report.path, page.as_deref()));
+            for failure in &failures[..room] {
+                let article = article(failure, &report.path, page.as_deref());
+                self.group(failure).html.push_str(&article);
+            }
+            self.listed += room;
             self.pages.extend(page);
         }
         Ok(())
