@@ -19,7 +19,7 @@ use self::tap::Tap;
 use crate::report::{Report, Status};
 use anyhow::Context;
 use clawutils::cli::{Output, survive_file_limits};
-use clawutils::exit::Exit;
+use clawutils::exit::{Exit, fail};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -76,6 +76,7 @@ impl SinkArgs {
     /// Fails if a file cannot be created.
     pub fn open(&self, strict: bool) -> anyhow::Result<Reporter> {
         survive_file_limits()?;
+        self.refuse_same_names()?;
         let mut sinks: Vec<Box<dyn Sink>> = vec![match self.tap {
             true => Box::new(Tap::open(strict)),
             false => Box::new(JsonLines { out: Output::open() }),
@@ -93,6 +94,20 @@ impl SinkArgs {
             sinks.push(Box::new(Github { strict }));
         }
         Ok(Reporter { sinks, totals: Totals::default() })
+    }
+
+    /// Refuses two reports in one file.
+    fn refuse_same_names(&self) -> anyhow::Result<()> {
+        let index = self.html.as_ref().map(|directory| directory.join("index.html"));
+        let files = [self.junit.as_ref(), self.markdown.as_ref(), index.as_ref()];
+        let files: Vec<&PathBuf> = files.into_iter().flatten().collect();
+        match files.iter().enumerate().find(|(at, path)| files[..*at].contains(path)) {
+            Some((_, path)) => {
+                let text = format!("cannot write two reports to '{}'", path.display());
+                fail(Exit::Usage, text + "; give each its own name")
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -111,6 +111,39 @@ fn annotations_leave_the_reports_alone() {
 }
 
 #[test]
+fn details_and_skipped_cases_are_in_each_format() {
+    let sandbox = Sandbox::new();
+    let detail = "- a```</pre>\n+ b\u{1b}]]>\n";
+    let failed = json!({"name": "turn 1", "status": "failed", "message": "differs", "line": 2, "detail": detail});
+    let skipped = json!({"name": "turn 2", "status": "skipped", "message": "no reply"});
+    let report = json!({"path": "a.jsonl", "mode": "call", "status": "failed",
+        "message": "turn 1: differs", "cases": [failed, skipped], "numbers": {}});
+    sandbox.write("reports", format!("{report}\n"));
+    let args = ["--quiet", "--tap", "--junit", "r.xml", "--markdown", "r.md", "--html", "r"];
+    let run = sandbox.cmd("claw-replay").arg("merge").args(args).arg("reports").assert().code(1);
+    let tap = run.stdout_text();
+    let yaml = "  detail:\n    - \"- a```</pre>\"\n    - \"+ b\\u001b]]>\"\n  ...\n";
+    assert!(
+        tap.contains(yaml) && tap.contains("\nok 2 - a.jsonl: turn 2 # SKIP no reply\n"),
+        "{tap}"
+    );
+    for (file, part) in [
+        ("r.xml", "differs\nline 2\n\n- a```&lt;/pre&gt;\n+ b\\u{1b}]]&gt;</failure>"),
+        ("r.xml", "<skipped message=\"no reply\">no reply</skipped>"),
+        ("r.md", "</summary>\n\n````diff\n- a```</pre>\n+ b\\u{1b}]]>\n````\n\n</details>\n"),
+        ("r/index.html", "\n- a```&lt;/pre&gt;\n+ b\\u{1b}]]&gt;</pre>\n</details>\n"),
+    ] {
+        let text = sandbox.read_text(file);
+        assert!(text.contains(part), "no {part} in {file}:\n{text}");
+    }
+    if has_tool("prove") {
+        sandbox.write("r.tap", tap);
+        let run = sandbox.sh("prove --exec cat r.tap").assert().code(1);
+        assert!(!run.stdout_text().contains("Parse errors"), "{run}");
+    }
+}
+
+#[test]
 fn a_report_appears_only_when_it_is_complete() {
     let sandbox = three();
     sandbox.write("old.xml", "old");
@@ -126,6 +159,11 @@ fn a_report_appears_only_when_it_is_complete() {
     check(&sandbox, &args).code(74);
     check(&sandbox, &["--junit", "no/r.xml", "d"]).code(74).stdout("");
     sandbox.sh("ls -A | grep no").assert().code(1);
+    // A full disk, and two reports with one name.
+    let full = check(&sandbox, &["--junit", "/dev/full", "d"]).code(74);
+    full.stderr(contains("claw-replay: cannot write '/dev/full': no space left on device"));
+    let same = ["--junit", "r/index.html", "--html", "r", "d"];
+    check(&sandbox, &same).code(2).stdout("").stderr(contains("give each its own name"));
     // A pipe is not replaced.
     let script = "mkfifo p; cat p >got & claw-replay check --quiet --junit p d; wait; test -p p; head -c 5 got";
     sandbox.sh(script).assert().success().stdout(contains("\n<?xml"));
