@@ -277,6 +277,10 @@ pub fn elements(raw: &str) -> Option<Vec<&str>> {
     if let Some(elements) = fast_elements(raw) {
         return Some(elements);
     }
+    // serde_json would write a long string into its error.
+    if !raw.trim_ascii_start().starts_with('[') {
+        return None;
+    }
     let elements: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
     Some(elements.into_iter().map(RawValue::get).collect())
 }

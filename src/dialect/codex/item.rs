@@ -172,7 +172,9 @@ fn reasoning(item: &Object<'_>) -> Option<String> {
 
 /// Returns the content of an output, and true if the tool failed. Old versions have an object with both.
 fn output(raw: &str) -> (Cow<'_, str>, bool) {
-    if let Ok(object) = Object::parse(raw) {
+    if raw.starts_with('{')
+        && let Ok(object) = Object::parse(raw)
+    {
         let content = object.get("content").unwrap_or("\"\"");
         return (content_or_text(content), object.get("success") == Some("false"));
     }
