@@ -72,7 +72,7 @@ impl Inline {
         all
     }
 
-    /// Returns the offset in the source of the text that ends here.
+    /// Returns the offset in the source at which the text before `at` ends.
     pub fn source_at(&self, at: usize) -> usize {
         let index = self.pieces.iter().position(|(end, ..)| *end >= at).unwrap_or(0);
         let start = index.checked_sub(1).map_or(0, |index| self.pieces[index].0);

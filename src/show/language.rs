@@ -2,7 +2,7 @@
 //!
 //! Browsers use it to choose between Chinese, Japanese and Korean forms of characters, to hyphenate, and to
 //! read text aloud. Some languages are recognised by their script, others by their most common words. A library
-//! for seventy languages is no option: its tables would take an eighth of the program's size limit.
+//! for seventy languages is not an option: its tables would take an eighth of the program's size limit.
 
 use std::collections::BTreeMap;
 

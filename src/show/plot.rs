@@ -303,7 +303,7 @@ fn table(chart: &Chart) -> String {
     html
 }
 
-/// Returns the smallest round step (1, 2 or 5 times a power of ten) of which at most four reach `most`.
+/// Returns the smallest round step (1, 2 or 5 times a power of ten) for which `most` is at most four steps.
 fn round_step(most: u64) -> u64 {
     let mut unit = 1;
     while unit * 10 * 3 <= most {

@@ -44,7 +44,7 @@ pub struct TranscriptWalk<'v> {
     turns: Turns,
     number: u64,
     reply: OpenReply,
-    /// The newest calls by id, and the ones before them: the tool and the start of the input.
+    /// The newest calls, and older ones: for each id the tool and the start of the input.
     names: [HashMap<String, (String, String)>; 2],
     /// The calls whose results came before them, as in claw0's first format.
     early: HashSet<String>,
