@@ -135,7 +135,7 @@ fn a_successful_reply_is_not_classified() {
             .write_stdin(body)
             .assert()
             .code(65)
-            .stderr(contains("is a reply"));
+            .stderr(contains("only failures can be classified"));
     }
     classify(&sandbox, "99", &[]).write_stdin("").assert().code(2);
     classify(&sandbox, "400", &["--header", "x"])

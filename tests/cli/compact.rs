@@ -120,10 +120,10 @@ fn v52_d42_a_kept_part_over_the_budget_is_refused() {
         sandbox.write("s.jsonl", "");
         conversation.append(&sandbox, "s.jsonl");
         let run = compact(&sandbox, &["--window", "8000"]);
-        let why = "tokens) brings the request within its budget of 5600 tokens; message ";
+        let why = "tokens) is cut, the request exceeds its budget of 5600 tokens; message ";
         run.code(5)
             .stdout("")
-            .stderr(contains("nothing to gain: no cut of "))
+            .stderr(contains("nothing to gain: wherever the conversation ("))
             .stderr(contains(why))
             .stderr(contains(" alone has 9"));
         assert_eq!(calls(&sandbox), 0, "{name}");
@@ -898,7 +898,7 @@ fn the_local_source_makes_a_summary_if_the_model_fails() {
     }
 }
 
-/// This holds for pinned messages, too.
+/// Pinned messages survive, too.
 #[test]
 fn the_users_rules_survive_ten_summaries_without_a_model() {
     let sandbox = Sandbox::new();

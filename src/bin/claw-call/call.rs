@@ -31,7 +31,7 @@ const MAX_TOKENS: u64 = 8096;
 /// The options of `claw-call` alone.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CallArgs {
-    /// The window, which the offline provider enforces, and the answer's part of it.
+    /// The context window, which the offline provider enforces, and the room for the answer.
     #[command(flatten)]
     pub window: WindowArgs,
     /// The rest of the request body.
@@ -149,7 +149,7 @@ fn named(model: &ModelArgs) -> anyhow::Result<String> {
     }
 }
 
-/// Returns the window, if it is known, and warns if it is larger than a refusal stated.
+/// Returns the window, if it is known, and warns if it is larger than the one that a refusal stated.
 fn known_window(args: &CallArgs, model: &ModelArgs, log: Log) -> anyhow::Result<Option<u64>> {
     let known = model.window(args.window.window)?;
     if let Some(warning) = model.window_warning(args.window.window)? {
@@ -209,7 +209,7 @@ fn report_window(model: &str, log: Log) {
     ));
 }
 
-/// Returns the window to request.
+/// Returns the window to request. Ollama needs one even if none is known.
 fn window(known: Option<u64>, provider: Provider) -> Option<u64> {
     match provider {
         Provider::Ollama => Some(known.unwrap_or(ollama::WINDOW)),

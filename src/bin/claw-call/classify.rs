@@ -37,13 +37,17 @@ pub fn status(text: &str) -> Result<u16, &'static str> {
 /// Classifies an answer by its status and body, and writes the failure as a JSON object.
 ///
 /// # Errors
-/// Status 74 or 78 as in [`FailuresArgs::read`]; 65 if the answer is a reply, not a failure.
+/// Status 74 or 78 as in [`FailuresArgs::read`]; 65 if the answer is a successful reply.
 pub fn classify(status: u16, body: &[u8], args: &RowArgs, log: Log) -> anyhow::Result<Exit> {
     let header = |name: &str| {
         args.header.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone())
     };
     if (200..300).contains(&status) && is_reply(body) {
-        return Err(Error::new(Exit::Data, "the answer is a reply, not a failure").into());
+        return Err(Error::new(
+            Exit::Data,
+            "the answer is a successful reply; only failures can be classified",
+        )
+        .into());
     }
     let failure = Failure::classify(status, &header, body, now()?, &args.failures.read()?);
     let mut out = Output::open();

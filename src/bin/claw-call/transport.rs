@@ -35,8 +35,8 @@ pub(super) enum Tape {
 }
 
 impl Tape {
-    /// Opens the source that the options name. Of the recordings of a request, number `recording` is the first to use.
-    /// The key and the address are needed, and read, only for a live call.
+    /// Opens the source that the options name. If a request was recorded several times, a replay begins with
+    /// recording number `recording`. The key and the address are needed, and read, only for a live call.
     ///
     /// # Errors
     /// See [`Endpoint::open`] and [`Cassette::open`].

@@ -205,7 +205,10 @@ pub(crate) fn record(
     retry_of: Option<&str>,
 ) -> anyhow::Result<String> {
     let Some(first_kept) = task.first_kept(&made.planned) else {
-        return fail(Exit::Data, "cannot write a record: no kept message comes from a record");
+        return fail(
+            Exit::Data,
+            "cannot write a compaction record: none of the kept messages comes from a transcript",
+        );
     };
     let source = MadeSummary {
         text: &made.reply.text,
@@ -263,7 +266,7 @@ fn nothing_to_gain(task: &Task<'_, '_>) -> String {
     let count = task.messages.len();
     match task.target {
         Some(target) if tokens > target => format!(
-            "nothing to gain: no cut of {count} messages ({tokens} tokens) brings the request within its budget of {target} tokens{}",
+            "nothing to gain: wherever the conversation ({count} messages, {tokens} tokens) is cut, the request exceeds its budget of {target} tokens{}",
             largest(task)
         ),
         _ => format!("nothing to gain: {count} messages, {tokens} tokens"),

@@ -47,8 +47,8 @@ impl ExecArgs {
     /// Runs the tool calls among the records of all inputs and writes a result for each.
     ///
     /// # Errors
-    /// Status 65 if an input holds anything but records, 78 if a directory is not one, 74 if standard output cannot be
-    /// written.
+    /// Status 65 if an input holds anything but records, 78 if the tools or the workspace are not a directory, 74 if
+    /// standard output cannot be written.
     pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
         let Some(tools) = &self.tools else {
             return fail(Exit::Usage, "--tools is required; see claw-exec --help");
@@ -64,7 +64,8 @@ impl ExecArgs {
             let names: Vec<Cow<'_, str>> = calls.iter().map(|call| printable(&call.name)).collect();
             log.note(&format!("running {}", names.join(", ")));
         }
-        // This asks the user. Signals are caught only afterwards, so that one ends the program during the questions.
+        // This asks the user. Signals are caught only afterwards, so that one that arrives during a question ends the
+        // program.
         let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&directory, call)).collect();
         let (sender, events) = channel();
         listen(sender.clone()).context("cannot handle signals")?;

@@ -1,4 +1,4 @@
-//! import: take over transcripts of other programs.
+//! import: copy transcripts of other programs into sessions.
 
 use crate::commands::{SessionPlace, clock};
 use crate::make::{checked, unused};
@@ -67,7 +67,7 @@ impl Import {
         Ok(Exit::Done)
     }
 
-    /// Imports a file. Returns the id of the session, unless there is nothing to do.
+    /// Imports a file. Returns the id of its session; with `--all`, only if the session is new or has grown.
     fn file(
         &self,
         place: &SessionPlace,
@@ -161,7 +161,7 @@ impl Outcomes {
     }
 }
 
-/// Adds the files of transcripts in a directory and below it. Symbolic links are not followed.
+/// Adds the `.jsonl` and `.json` files in a directory and below it. Symbolic links are not followed.
 fn find(directory: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let cannot = || format!("cannot read '{}'", directory.display());
     for entry in std::fs::read_dir(directory).with_context(cannot)? {
@@ -177,7 +177,7 @@ fn find(directory: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Appends records that follow those of a session.
+/// Appends records to the transcript of a session.
 fn append(path: &Path, records: &str) -> anyhow::Result<()> {
     let options = transcript::AppendOptions {
         expect_tail: None,

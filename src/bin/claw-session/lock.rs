@@ -1,8 +1,8 @@
 //! lock: hold the turn lock of a session while a command runs.
 //!
 //! This takes two processes. The first one chooses the session, starts the second one, forwards signals to it, waits,
-//! and removes the lock file. The second one takes the lock and then executes the command. The lock belongs to this
-//! process: it survives the first one, and programs that the command starts do not inherit it.
+//! and removes the lock file. The second one takes the lock and then executes the command. The lock belongs to the
+//! second process: it is still held if the first one is killed, and programs that the command starts do not inherit it.
 
 use crate::commands::SessionPlace;
 use crate::find::follow;

@@ -62,8 +62,8 @@ pub(super) struct SessionPlan {
     pub key: Option<String>,
     /// The label.
     pub label: Option<String>,
-    /// If set, an existing session with this label (or, without a label, this key) is used if it was created at
-    /// this time or later, in microseconds since 1970.
+    /// A time in microseconds since 1970. A session with the same label (or, without a label, the same key) that was
+    /// created then or later is used instead of a new one.
     pub reuse: Option<i64>,
 }
 
