@@ -148,7 +148,7 @@ fn v5_crlf_bom_and_blank_lines_are_kept_and_read() {
     added_to(&sandbox, before.as_bytes());
     assert_eq!(rebuilt(&sandbox), (users(&["ask", AGAIN, "hi"]), vec![]));
 
-    // In a batch, they are dropped.
+    // In a batch, blank lines and carriage returns are dropped.
     let batch = format!("\r\n{HI}\r\n\n  \n\t\r\n{HI}");
     fs::remove_file(sandbox.path(FILE)).expect("a file");
     append(&sandbox).write_stdin(batch).assert().success();
@@ -498,7 +498,7 @@ fn audit_25_expect_tail_is_checked_for_an_empty_batch_too() {
 }
 
 #[test]
-fn audit_25_a_record_with_two_types_gets_one_time() {
+fn audit_25_a_record_with_two_type_members_gets_one_ts() {
     let sandbox = Sandbox::new();
     let twice = r#"{"type":"label","n":1,"type":"user","content":"hi"}"#;
     append(&sandbox).write_stdin(twice).assert().success();
@@ -515,7 +515,7 @@ fn expect_tail_does_not_create_a_missing_file() {
 }
 
 #[test]
-#[allow(clippy::print_stdout, reason = "a skipped test reports it")]
+#[allow(clippy::print_stdout, reason = "the test reports that it was skipped")]
 fn a_held_lock_is_waited_for_until_the_timeout() {
     let sandbox = Sandbox::new();
     if sandbox.sh("command -v flock").assert().get_output().status.code() != Some(0) {
@@ -655,7 +655,7 @@ cmp before mnt/s.jsonl && cat why && rm mnt/filler && claw-append mnt/s.jsonl <b
 exit $status"#;
 
 #[test]
-#[allow(clippy::print_stdout, reason = "a skipped test reports it")]
+#[allow(clippy::print_stdout, reason = "the test reports that it was skipped")]
 fn a_3_v7_a_full_file_system_leaves_the_file_unchanged() {
     let sandbox = Sandbox::new();
     let shell = ["unshare -m", "unshare -rm"].into_iter().find(|shell| {
@@ -792,7 +792,7 @@ exec $drop sh -c "$SCRIPT""#;
 }
 
 #[test]
-#[allow(clippy::print_stdout, reason = "a skipped test reports it")]
+#[allow(clippy::print_stdout, reason = "the test reports that it was skipped")]
 fn v7_permission_denied_is_reported_and_changes_nothing() {
     let cannot = |name: &str| {
         format!(

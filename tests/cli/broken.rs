@@ -185,7 +185,7 @@ fn an_error_at_the_start_of_a_stream_is_classified_by_its_type() {
 }
 
 #[test]
-fn an_overflow_in_a_stream_teaches_the_window() {
+fn the_window_that_an_overflow_in_a_stream_states_is_remembered() {
     for shape in [Shape::Anthropic, Shape::OpenAi] {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         let error =

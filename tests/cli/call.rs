@@ -160,7 +160,7 @@ fn an_invalid_answer_ends_with_69() {
             .stdout("")
             .stderr(contains("claw-call: "));
     }
-    // K-6: the message names the answer.
+    // K-6: the diagnostic quotes the answer.
     provider.script(Step::Raw { status: 502, headers: vec![], body: html.into() });
     hello(&provider, &["--max-retries", "0"]).stderr(contains("502 Bad Gateway"));
 }
@@ -464,7 +464,7 @@ fn v65_max_tokens_is_lowered_if_only_the_room_for_the_answer_is_too_large() {
 }
 
 #[test]
-fn an_overflow_ends_with_3_is_recorded_and_teaches_the_window() {
+fn an_overflow_ends_with_3_is_recorded_and_its_window_is_remembered() {
     let provider = FakeProvider::new().window(2000);
     let sandbox = Sandbox::new();
     let prompt = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
@@ -737,7 +737,7 @@ fn the_offline_provider_needs_no_environment_and_is_deterministic() {
     offline(&[], HELLO).success().stdout(run.stdout_text());
 }
 
-/// This includes messages that claw-rebuild did not write.
+/// The messages need not come from claw-rebuild.
 #[test]
 fn audit_01_messages_that_end_in_thinking_are_refused() {
     for block in [

@@ -287,7 +287,7 @@ fn g9_each_fault_is_one_finding_with_its_place() {
     }
 }
 
-/// The finding is the same with a record after it, and claw-rebuild's output can be sent.
+/// A record after the damage does not change the finding, and claw-rebuild's output can be sent.
 #[cfg(feature = "http")]
 #[test]
 fn g9_a_damaged_transcript_can_be_continued() {
@@ -313,7 +313,7 @@ fn g9_a_damaged_transcript_can_be_continued() {
 #[test]
 fn every_rule_is_tested() {
     let tried: BTreeSet<&str> = damaged_transcripts().iter().map(|damage| damage.rule).collect();
-    // The first two have their own tests, `refused` would be a bug in claw-rebuild, and src/dialect tests the others.
+    // The tests in src/dialect cover these.
     let of_dialects = [
         "missing-parent",
         "other-branch",
@@ -322,6 +322,7 @@ fn every_rule_is_tested() {
         "unknown-type",
         "unknown-version",
     ];
+    // The first two have their own tests, and `refused` would be a bug in claw-rebuild.
     let others = ["open-at-end", "open-mode", "refused"].into_iter().chain(of_dialects);
     let all = clawutils::finding::rules::ALL.iter().map(|rule| rule.name);
     let missing: Vec<&str> = all.filter(|name| !tried.contains(name)).collect();
@@ -376,7 +377,7 @@ fn several_faults_are_reported_in_the_order_of_the_file() {
     assert_eq!(found, expected.map(|(rule, line)| (json!(rule), json!(line))));
 }
 
-/// A compaction can be retracted, and then these records are sent again.
+/// A compaction can be retracted, and then the records that it covers are sent again.
 #[test]
 fn records_covered_by_a_compaction_are_checked_too() {
     for damage in damaged_lines() {

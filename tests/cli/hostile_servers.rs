@@ -139,8 +139,8 @@ impl Row {
     }
 }
 
-/// Returns the peak memory of claw-call so far, in bytes. Until the process has that name, the figure may be that
-/// of the test process that started it.
+/// Returns the peak memory of claw-call so far, in bytes; `None` if the process does not run claw-call yet, because the
+/// figure may then be that of the test process that started it.
 fn peak_of(process: u32) -> Option<usize> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     status.strip_prefix("Name:\tclaw-call\n")?;

@@ -47,7 +47,7 @@ fn a_module_uses_only_modules_listed_above_it() {
     let mut wrong = BTreeSet::new();
     let modules = modules();
     for (names, path) in modules.iter().filter(|(names, _)| !names.is_empty()) {
-        let own = place(&names[0]).unwrap_or_else(|| panic!("lib.rs lists {names:?}"));
+        let own = place(&names[0]).unwrap_or_else(|| panic!("lib.rs does not list {names:?}"));
         for found in used.captures_iter(&code(path)) {
             let (_, [name]) = found.extract();
             if place(name).is_none_or(|used| used > own) {
@@ -181,7 +181,7 @@ fn all_json_is_written_by_the_writer() {
 fn only_cli_reads_the_environment_and_uses_the_standard_streams() {
     let used = Regex::new(r"\benv::(args|vars?)(_os)?\b|\bio::(stdin|stdout|stderr)\b");
     let used = used.expect("a pattern");
-    // The HTTP client reads the proxy variables itself; this file checks whether they are set.
+    // The HTTP client reads the proxy variables itself; `provider::http` only checks whether they are set.
     let allowed = ["cli", "provider::http"];
     let mut wrong = Vec::new();
     for (names, path) in modules() {

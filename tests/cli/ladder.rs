@@ -152,9 +152,9 @@ fn q3_every_branch_has_the_same_outcome_live_and_replayed() {
     });
 }
 
-/// with the provider still running, and then in a network namespace without any network.
+/// tested with the provider still running, and then in a network namespace without any network.
 #[test]
-#[allow(clippy::print_stdout, reason = "a skipped test reports it")]
+#[allow(clippy::print_stdout, reason = "the test reports that it was skipped")]
 fn q2_a_replay_opens_no_connection() {
     let first = with_conversation(&builds());
     let provider = FakeProvider::new();

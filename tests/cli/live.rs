@@ -98,7 +98,7 @@ fn the_text_is_written_to_a_socket_too() {
 }
 
 #[test]
-#[allow(clippy::print_stdout, reason = "a skipped test reports it")]
+#[allow(clippy::print_stdout, reason = "the test reports that it was skipped")]
 fn control_characters_are_escaped_on_a_terminal_but_not_in_a_pipe() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let evil = "red\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";

@@ -134,7 +134,7 @@ fn lock_replaces_an_expired_session_and_rejects_a_name_that_is_also_a_file() {
         later(&[&["lock", "work", "--idle", "30"], &show[..]].concat()).success().stdout_text();
     assert_ne!(next, before);
     assert!(sandbox.exists(next.trim_end()), "{next}");
-    // A path names that transcript, and reset settings do not apply to it.
+    // A path names the transcript itself, so reset settings do not apply.
     session(&["lock", "s.jsonl", "--idle", "30", "true"]).assert().success().stderr("");
     sandbox.write("notes.txt", "x");
     session(&["lock", "notes.txt", "true"])

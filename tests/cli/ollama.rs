@@ -113,7 +113,8 @@ fn j_2_the_output_limit_is_lowered_to_what_the_window_leaves() {
     assert_eq!(dry["options"]["num_predict"], lowered);
 }
 
-/// K-4: Ollama keeps half of the window plus one token of a long prompt; a much lower count also shows a cut.
+/// K-4: Ollama silently cuts a long prompt to half of the window plus one token. A much lower count also shows that the
+/// prompt was cut.
 #[test]
 fn k_4_a_silently_truncated_prompt_is_an_overflow() {
     for count in [2050, 700] {

@@ -258,7 +258,7 @@ fn a_provider_accepts_transcripts_that_claw0_could_not_load() {
     }
 }
 
-// ---- rule 11: prompt caching depends on it ---------------------------------------------------
+// ---- growth: prompt caching depends on it ----------------------------------------------------
 
 /// Transcripts with difficult prefixes, without late results and view records.
 fn difficult() -> Vec<(String, String)> {
@@ -408,7 +408,7 @@ fn h2_thinking_is_replayed_byte_for_byte() {
     assert!(count > 3, "only {count} blocks");
 }
 
-// ---- rules 4 to 9 for any file ---------------------------------------------------------------
+// ---- any file --------------------------------------------------------------------------------
 
 /// Pieces of transcripts. `ID` is one of a few call ids, `REC` the id of an earlier record.
 const PIECES: &[&str] = &[
@@ -1008,7 +1008,7 @@ fn a_line_without_an_id_is_addressed_by_its_offset() {
 // ---- bytes ----------------------------------------------------------------------------------
 
 #[test]
-fn rule_10_lone_surrogates_are_replaced_on_output_and_pairs_are_kept() {
+fn lone_surrogates_are_replaced_on_output_and_pairs_are_kept() {
     for (stored, sent) in [
         (r"a\ud83d", r"a\ufffd"),
         (r"\ude00b", r"\ufffdb"),

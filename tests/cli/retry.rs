@@ -488,7 +488,7 @@ fn a_summary_that_replaces_a_missing_record_is_only_a_finding() {
     assert_eq!(rules, ["unknown-target", "unknown-target"]);
     retry(&sandbox).success().stderr(contains("no summary is missing"));
     assert_eq!(calls(&sandbox), 0);
-    // A compaction above it does not hide it from the linter, and the shown messages have no finding.
+    // A newer compaction does not hide the findings from claw-check, but the rebuilt messages have none.
     let script =
         "claw-rebuild --meta s.jsonl 2>said | claw-compact --record --max-calls 0 --emergency |
         claw-append s.jsonl";

@@ -55,7 +55,7 @@ pub fn claw0() -> Sandbox {
     sandbox
 }
 
-/// The directory of its agent.
+/// The directory of the agent in [`claw0`].
 pub const CLAW0: &str = "workspace/.sessions/agents/claw0";
 
 /// Returns all transcripts, to check that none has changed.
@@ -582,7 +582,7 @@ fn v3_a_fork_omits_damaged_lines_and_converts_the_formats_of_claw0() {
 fn f_1_v78_expire_removes_exactly_what_its_dry_run_lists() {
     let sandbox = claw0();
     let now = |args: &[&str]| -> Assert {
-        // Two of them were last active on 2026-11-21 at 21:05:28, one just after.
+        // Two of the sessions were last active on 2026-11-21 at 21:05:28, one just after.
         session(&sandbox, args).env("SOURCE_DATE_EPOCH", "1795295128.636023").assert()
     };
     now(&["switch", "initial"]).success();

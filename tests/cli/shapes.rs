@@ -353,7 +353,7 @@ fn only_openai_itself_gets_the_newer_name_of_the_output_limit() {
     }
 }
 
-/// A message may become empty in a flat chat; the messages around it must still alternate.
+/// A message may become empty in the form of another API; the messages around it must still alternate.
 #[test]
 fn v66_the_request_after_any_reply_is_legal_in_every_shape() {
     let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
@@ -434,7 +434,7 @@ fn a_refusal_ends_with_its_status_in_every_shape() {
 }
 
 #[test]
-fn an_overflow_teaches_the_window_in_every_shape() {
+fn the_window_that_an_overflow_states_is_remembered_in_every_shape() {
     let prompt = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
     for shape in Shape::ALL {
         let provider = FakeProvider::new().window(2000);

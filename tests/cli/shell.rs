@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStringExt;
 const SHELLS: [&[&str]; 3] = [&["dash"], &["bash"], &["busybox", "sh"]];
 
 /// Returns the shells that are installed. In CI, a missing shell is a failure.
-#[allow(clippy::print_stderr, reason = "a skipped test reports it")]
+#[allow(clippy::print_stderr, reason = "the test reports that it was skipped")]
 fn installed_shells() -> Vec<&'static [&'static str]> {
     let is_installed = |shell: &&[&str]| {
         let run = Sandbox::new().sh("command -v \"$1\"").arg("sh").arg(shell[0]).assert();

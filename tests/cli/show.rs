@@ -206,13 +206,13 @@ fn t3_redacted_text_is_never_shown() {
     sandbox.write("patterns", "key sk-[a-z0-9]+\n");
     let secret = "sk-abc123";
     let text: String = fs::read_to_string(data("show/everything.jsonl")).expect("a transcript");
-    // In messages, inputs, results, summaries, errors and names of sessions.
+    // Put the secret into messages, inputs, results, summaries, errors and names of sessions.
     let text = text.replace("main", secret).replace("linked", secret).replace("build", secret);
     let text = text.replace("prompt is", secret).replace("Makefile", secret);
     for format in ["text", "markdown", "html"] {
         let args = ["--full", "--format", format, "--redact", "patterns"];
         let run = sandbox.cmd("claw-show").args(args).write_stdin(text.clone()).assert();
-        // The truncation does not match the text that is shown, but is still marked.
+        // The redaction changes the result, so its truncation no longer matches, but it is still marked as shortened.
         let run = run
             .success()
             .stderr("")

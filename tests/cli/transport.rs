@@ -184,7 +184,7 @@ fn t5_no_redirect_is_followed_to_any_host() {
 // ---- plain http ------------------------------------------------------------------------------
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test reports it")]
+#[expect(clippy::print_stderr, reason = "the test reports that it was skipped")]
 fn t5_plain_http_to_another_machine_needs_an_option() {
     let Some(ip) = own_address() else {
         eprintln!("skipped: this machine has no address but loopback");
@@ -288,7 +288,7 @@ fn t5_an_intercepting_proxy_learns_nothing() {
 }
 
 #[test]
-fn t6_no_proxy_is_honoured() {
+fn t6_the_variable_no_proxy_is_honoured() {
     let server = Secure::of(ELSEWHERE);
     let proxy = Proxy::to(server.front.address());
     let url = format!("https://{ELSEWHERE}");

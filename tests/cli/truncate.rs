@@ -492,7 +492,7 @@ fn l7_exit_5_when_nothing_can_be_shortened() {
 }
 
 #[test]
-fn l7_exit_5_when_the_budget_is_not_reached_but_the_result_is_written() {
+fn l7_exit_5_when_the_request_stays_over_its_budget_but_the_result_is_written() {
     let sandbox = Sandbox::new();
     Conversation::plain(4, 5000).tool(log(2000)).append(&sandbox, "s.jsonl");
     let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl"))

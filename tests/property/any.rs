@@ -73,7 +73,7 @@ pub fn judge(messages: &[Message<'_>]) -> rules::Verdict {
     rules::parse(raw.as_bytes()).and_then(|body| rules::check(&body, raw.as_bytes()))
 }
 
-// ---- rule 11: prompt caching depends on it --------------------------------------------------
+// ---- growth: prompt caching depends on it ---------------------------------------------------
 
 /// Checks that all messages but the last are unchanged, and that the last one is only extended. The only
 /// exception: the placeholder result of an interrupted call may be replaced by the real one.

@@ -19,7 +19,7 @@ pub fn conversation(choices: &mut Choices) -> Conversation {
 /// A conversation under construction.
 struct Generator<'c> {
     choices: &'c mut Choices,
-    /// The next key or mark.
+    /// The newest key or mark.
     next: usize,
     /// The ids of the calls made so far.
     calls: Vec<String>,
@@ -46,7 +46,7 @@ const IDS: &[&str] = &["t1", "t2", "t:1", "t.1", "t_1", "t_1_2", "日本", " ", 
 
 const EMPTY: &[&str] = &[r#""""#, r#"" ""#, "[]", "null", r#"[{"type":"text","text":"\n"}]"#];
 
-/// Records without text.
+/// Members of records that are not part of the messages, or are incomplete.
 const SILENT: &[&str] = &[
     r#""type":"session","key":"a:b:c","label":"","created":"x","version":1"#,
     r#""type":"error","class":"overloaded","status":529,"message":"busy","model":"m""#,

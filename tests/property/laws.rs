@@ -148,11 +148,11 @@ fn file(bytes: &[u8]) -> Result<Input, String> {
     file().map_err(|error| error.to_string())
 }
 
-// ---- rule 11: prompt caching depends on it --------------------------------------------------
+// ---- growth: prompt caching depends on it ---------------------------------------------------
 
 /// Checks that a longer transcript gives the same messages up to the last, which is only extended, unless a view
 /// record was added. A late result replaces its placeholder, and changes nothing else.
-pub fn more_changes_only_the_end(conversation: &Conversation) -> Law {
+pub fn appended_records_change_only_the_end(conversation: &Conversation) -> Law {
     let mut before: Option<Rebuilt> = None;
     let mut prefix = Conversation { items: Vec::new(), ended: true, ..conversation.clone() };
     for line in conversation.lines() {

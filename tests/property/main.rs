@@ -122,7 +122,7 @@ fn g1_g5_messages_are_accepted_and_nothing_is_lost() {
 
 #[test]
 fn o1_appended_records_only_extend_the_last_message() {
-    holds(laws::more_changes_only_the_end);
+    holds(laws::appended_records_change_only_the_end);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn try_mutants(records: &[Vec<u8>], choices: &mut Choices, count: usize) -> Tall
     tally
 }
 
-/// Returns the lines of all transcripts, and of the messages that are rebuilt from them.
+/// Returns [`ODD`], and the lines of all `.jsonl` files in `tests/data` that are not too long.
 fn records() -> Vec<Vec<u8>> {
     let mut records: Vec<Vec<u8>> = ODD.iter().map(|text| text.as_bytes().to_vec()).collect();
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
@@ -143,7 +143,7 @@ fn splice(bytes: &mut Vec<u8>, other: &[u8], choices: &mut Choices) {
     bytes.splice(at..end, part.iter().copied());
 }
 
-/// Puts brackets around a value, about as many as the scanner's limit for nesting.
+/// Puts brackets around a value: one or two pairs, or about as many as the scanner's limit for nesting.
 fn nest(bytes: &mut Vec<u8>, choices: &mut Choices) {
     let (from, to) = value(bytes, choices);
     let depth = choices.of_these(&[1, 2, 61, 62, 63, 64, 65]);

@@ -16,7 +16,7 @@ const RECORDS: [&str; 6] = [
     r#"{"type":"tool_result","tool_use_id":"c","content":"of c"}"#,
 ];
 
-/// Records that may stand between them.
+/// Records that may stand between the calls and results.
 const OTHERS: [&str; 3] = [
     r#"{"type":"user","content":"and"}"#,
     r#"{"type":"assistant","content":[{"type":"text","text":"so"}]}"#,

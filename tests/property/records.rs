@@ -75,7 +75,7 @@ pub enum Body {
     Retract {
         target: usize,
     },
-    /// Members of a record that is not part of the messages, or is incomplete.
+    /// The members of a record that is not part of the messages, or is incomplete.
     Silent(&'static str),
     /// A line that is not a record.
     Junk(&'static [u8]),

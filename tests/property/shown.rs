@@ -1,4 +1,4 @@
-//! Laws of claw-show: everything that is sent is shown, and no content is parsed as the structure around it.
+//! Laws of claw-show: everything that is sent is shown, and text of a transcript never becomes markup of the output.
 
 use super::any::Law;
 use super::choices::Choices;
@@ -12,7 +12,7 @@ use clawutils::show::{self, Format, ShowOptions};
 use pulldown_cmark::{Event, HeadingLevel, Options as Dialect, Parser, Tag, TagEnd};
 use std::collections::BTreeSet;
 
-/// Returns bytes as shown, in full.
+/// Returns what claw-show prints for a transcript, with nothing folded.
 fn shown(bytes: &[u8], format: Format) -> Result<String, String> {
     let inputs = [Input::memory("t", bytes.to_vec())];
     let options = ShowOptions { full: true, ..ShowOptions::default() };
@@ -67,8 +67,8 @@ fn is_sound(text: &str, format: Format) -> Law {
     }
 }
 
-/// Checks that the top-level headings are the turns, each once and in order, and the roles; that folded parts are
-/// closed; and that there is no other raw HTML.
+/// Checks that headings outside block quotes and lists are only the title, the turns in order, and the roles; that
+/// folded parts are closed; and that there is no other raw HTML.
 fn is_sound_markdown(text: &str) -> Law {
     let (mut turns, mut folds, mut depth, mut level) = (0, 0, 0, None);
     let wrong = |what: String| Err(format!("{what} in\n{text}"));
@@ -355,7 +355,7 @@ pub fn of_streams(choices: &mut Choices) -> Law {
     }
 }
 
-/// Words that are long enough to make lines wrap.
+/// Phrases that make lines wrap, line breaks, and list markers.
 const WORDS: &[&str] = &[
     "some words that go on ",
     "日本語のテキスト「です」、",

@@ -1,7 +1,7 @@
-//! Transcripts of pi as generated trees: branches, compactions, replies that broke off, and damage.
+//! Transcripts of pi as generated trees: branches, compactions, interrupted replies, and damage.
 //!
-//! A tree has the messages of the list that is left when all records off its path are removed. The walk that finds the
-//! path here shares no code with the reader.
+//! The law: the messages of a tree are those of a list of only the records on the path to its leaf. The code that finds
+//! the path here is independent of the reader.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ fn tree(choices: &mut Choices) -> Vec<Value> {
 }
 
 impl Tree<'_> {
-    /// Adds a record, usually after the last one, or else after any other one or as a new root.
+    /// Adds a record, usually as a child of the last one, otherwise as a child of any record or as a new root.
     fn grow(&mut self) {
         let count = self.records.len();
         let parent = match count {
@@ -132,7 +132,8 @@ pub fn give_the_messages_of_their_path(seed: u64) -> Law {
     Ok(())
 }
 
-/// Checks that damage never makes reading endless or the messages unsound, and that each finding is in the file.
+/// Checks that reading a damaged tree ends, that the messages are sound, and that the place of each finding is in the
+/// file.
 pub fn survive_damage(seed: u64) -> Law {
     let mut choices = Choices::seeded(seed);
     let mut records = tree(&mut choices);

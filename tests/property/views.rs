@@ -99,7 +99,7 @@ fn gauge(messages: &[Message<'_>]) -> (Gauge, u64) {
     (gauge, gauge.tokens(request))
 }
 
-/// Checks that every program reports the size that a stage reported.
+/// Checks that the estimate of the messages is the size that a stage reported.
 fn has_size(messages: &[Message<'_>], told: u64) -> Law {
     let tokens = Estimate::of(Request { messages, ..Request::default() }, Method::Script).tokens;
     same("the reported size", &[tokens.to_string()], &[told.to_string()])
@@ -129,7 +129,7 @@ fn truncated(file: &mut File, tenths: u64) -> Law {
     is_accepted(&rebuilt, &file.bytes)
 }
 
-/// Checks that rebuild, with the record, shows what compact shows, whatever the hint in it.
+/// Checks that rebuild, with the record, shows what compact shows, whatever offset of the first kept record it states.
 fn compacted(file: &mut File, turn: usize) -> Law {
     let messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);

@@ -37,7 +37,7 @@ pub const CTRL_D: &str = "\x04";
 pub const ENTER: &str = "\r";
 
 /// Returns true if a program can be run on a terminal here; otherwise prints that the test is skipped.
-#[expect(clippy::print_stdout, reason = "a skipped test reports it")]
+#[expect(clippy::print_stdout, reason = "the test reports that it was skipped")]
 pub fn can_run() -> bool {
     let found = Command::new("setsid").arg("--version").stdout(Stdio::null()).status().is_ok();
     if !found {
@@ -160,7 +160,7 @@ impl Pty {
         String::from_utf8_lossy(&self.lock().output).into_owned()
     }
 
-    /// Returns the lines that the terminal shows, without trailing blanks and blank lines.
+    /// Returns the lines that the terminal shows, without blanks at their ends and without blank lines at the end.
     pub fn screen(&self) -> String {
         self.lock().screen()
     }
@@ -324,7 +324,7 @@ mod tests {
         if can_run() {
             let script = r"printf 'waiting\r\033[K'; echo done; read -r line; stty size";
             let mut pty = Pty::run(sandbox.sh(script), SIZE);
-            pty.wait_until("the line to be replaced", |screen| screen == "done");
+            pty.wait_until("only the line 'done'", |screen| screen == "done");
             pty.resize(70, 9)
                 .press(ENTER)
                 .end()

@@ -11,7 +11,7 @@ use crate::summaries::{calls, compacted, covered, legal, with_model};
 // ---- the cut ---------------------------------------------------------------------------------
 
 #[test]
-fn v49_classic_cuts_as_the_original_program_did() {
+fn v49_classic_cuts_as_claw0_does() {
     let sandbox = with_model();
     // Unit tests in src/compact/cut.rs have the whole table. Nothing moves this cut, not even a small window.
     for (n, covered) in [(5, 0), (6, 2), (9, 4), (100, 50)] {
