@@ -55,7 +55,7 @@ fn k7_the_program_classifies_rows_of_the_table() {
         let run = cmd.write_stdin(body).assert();
         let exit = row["exit"].as_i64().unwrap();
         let found = run.code(i32::try_from(exit).unwrap()).json_one();
-        // Members that the row does not state must be absent.
+        // Members that the row does not state must be null.
         for name in [
             "class",
             "rule",

@@ -92,7 +92,7 @@ fn v51_six_messages_are_compacted_only_if_that_saves_tokens() {
 #[test]
 fn d41_the_cut_moves_until_the_rest_fits() {
     let sandbox = with_model();
-    // Half of the messages would suffice by number, but most of the tokens are in the second half.
+    // By number, half of the messages would be covered, but most of the tokens are in the second half.
     let conversation = (0..6).fold(Conversation::plain(10, 5), |conversation, _| {
         conversation.user("Look.").tool(words(1500))
     });

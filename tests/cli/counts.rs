@@ -155,7 +155,7 @@ const AROUND_THE_COUNT: [(&str, &[Step], &[Step], bool); 7] = [
 ];
 
 #[test]
-fn audit_14_a_count_applies_to_the_view_at_its_time() {
+fn audit_14_a_count_is_valid_only_while_the_view_before_it_is_the_same() {
     for (what, earlier, later, holds) in AROUND_THE_COUNT {
         let sandbox = Sandbox::new();
         before().append(&sandbox, FILE);

@@ -147,7 +147,7 @@ fn a_reply_whose_text_cannot_be_written_is_kept_and_requested_once() {
     }
 }
 
-/// P-3: the reply is kept, but the exit status is not 0, as without --stream.
+/// P-3: as without --stream, the reply is kept, but the exit status is not 0.
 #[test]
 fn p_3_a_reply_that_cannot_be_shown_is_kept_but_is_not_a_success() {
     for shape in Shape::ALL {

@@ -1,8 +1,8 @@
 //! User errors: the exit status, and the line that says what to do next.
 //!
 //! A row is a shell script, its exit status, and its standard error in whole lines; a line that ends in `…` gives
-//! only the beginning. [`Row::check`] checks the form of every error: the program, what failed, the cause,
-//! and after a semicolon or a colon what to do.
+//! only the beginning. [`Row::check`] also checks that the last line says, after a semicolon or a
+//! colon, what to do.
 
 use assert_cmd::assert::Assert;
 

@@ -38,7 +38,8 @@ fn examples_print_what_the_readme_says() {
     assert_no_complaints(&wrong_examples("README.md", &examples, &printed_by(&examples)));
 }
 
-/// Conversations need an account or a server. Instead, the settings are checked, and the first turn is prepared.
+/// Starting a chat needs an account or a server. Instead, the settings are checked, and the first turn is prepared with
+/// --dry-run.
 #[test]
 fn each_provider_can_be_configured() {
     let readme = readme();

@@ -226,7 +226,7 @@ fn no_text_of_claw0_transcripts_is_lost() {
 /// every call twice, the other has results before their calls.
 #[cfg(feature = "http")]
 #[test]
-fn a_provider_accepts_transcripts_that_claw0_could_not_load() {
+fn a_provider_accepts_transcripts_that_it_refuses_from_claw0() {
     for (name, text) in corpus() {
         let (sandbox, provider) = (Sandbox::new(), crate::common::provider::FakeProvider::new());
         sandbox.write("s.jsonl", &text);
@@ -548,7 +548,8 @@ fn every_cut_and_turn_can_be_undone() {
     rebuild("", &["--undo", "cut", "--meta"]).code(2);
 }
 
-/// A compaction keeps records from the nearest one that spells its id without escapes; a hint may name any record.
+/// Without a hint (`first_kept_offset`), a compaction keeps records from the nearest one that spells its id without
+/// escapes.
 /// The result must not depend on whether ids are searched for or looked up, so the number of compactions varies.
 #[test]
 fn audit_24_an_id_with_escapes_is_found_only_by_a_hint() {
@@ -899,7 +900,7 @@ fn a_compaction_replaces_what_precedes_its_first_kept_record() {
     let rest = [answered("a2"), said("q3"), answered("a3")];
     assert_eq!(messages(&text, &[]), [&[summarised("S")], rest.as_slice()].concat());
 
-    // With the user's own text.
+    // With kept prompts and a pinned text.
     let kept = r#"{"id":"v1","type":"compaction","summary":"S","first_kept_entry_id":"u3","kept_user":["q1","q2"],"pinned":["p"]}"#;
     let first = rebuild(&three_turns_and(&[kept.to_owned()]), &[]).json()[0]["content"].clone();
     assert_eq!(
@@ -962,7 +963,7 @@ fn a_retraction_reverses_a_compaction() {
         messages(&three_turns_and(&[one.clone(), retract("w1", "v1")]), &[]),
         messages_of_turns()
     );
-    // Then the one before it applies.
+    // Then the compaction before it applies.
     let two = compaction("v2", "T", "u3");
     let text = three_turns_and(&[one.clone(), two, retract("w1", "v2")]);
     assert_eq!(messages(&text, &[]), last_turn_under("S"));

@@ -50,8 +50,8 @@ fn all_survive_ten_compactions(kind: &str, row: &'static str, among: &str) {
     }
 }
 
-/// In English, Japanese and Chinese. Most rules are in the middle of a session, and some in the middle of a
-/// long message.
+/// The sessions are in English, Japanese and Chinese. Most rules are in the middle of a session, and some in the middle
+/// of a long message.
 #[test]
 fn n3_rules_of_the_user_survive_ten_compactions() {
     all_survive_ten_compactions("rule", &TABLE.rows[2], "");

@@ -113,7 +113,7 @@ fn v76_a_later_summary_replaces_the_same_messages() {
     retry(&sandbox).success().stderr("claw-compact: no summary is missing\n");
     assert_eq!((calls(&sandbox), last(&sandbox)), (1, record.clone()));
 
-    // Retracting it restores the stub; retracting the stub removes both.
+    // Retracting the new summary restores the stub; retracting the stub removes both.
     undo_last(&sandbox, "s.jsonl");
     assert_eq!(rebuild(&sandbox, "s.jsonl"), before);
     assert_eq!(pending(&sandbox), [stub["id"].clone()]);
@@ -173,7 +173,7 @@ fn v76_a_compaction_of_an_empty_or_missing_range_fails_and_stays_pending() {
         retract(&sandbox, &last(&sandbox)["id"]);
     }
     assert_eq!(calls(&sandbox), 0);
-    // The first compaction has nothing before it.
+    // Nothing precedes this compaction.
     sandbox.write("s.jsonl", "");
     append(&sandbox, "s.jsonl", flagged(&json!("nowhere")));
     retry(&sandbox).code(65);
@@ -213,7 +213,7 @@ fn a_summary_over_a_stub_waits_for_the_summary_of_the_stub() {
     assert_eq!(pending(&sandbox), [first["id"].clone(), over["id"].clone()]);
     let governing = rebuild(&sandbox, "s.jsonl");
 
-    // Once the stub below it has a summary, the newer compaction still applies until it has its own.
+    // After the stub gets its summary, the newer compaction still applies unchanged until it gets its own.
     sandbox.write("reply.2", says("The first part."));
     sandbox.write("reply.3", says("All of it."));
     let (run, records) = made(&sandbox, &[]);

@@ -112,7 +112,7 @@ fn e_1_both_layouts_of_claw0_are_listed_and_not_changed() {
         sandbox.write(&format!("workspace/.sessions/{inside}"), bytes);
     }
     let before = transcripts(&sandbox);
-    // Two sessions have one key, and claw0's index knows one of them.
+    // Two of the sessions have the same key, and claw0's index has only one of them.
     assert_eq!(list(&sandbox).len(), 7);
     assert_eq!(said(&sandbox, &["path", "smol"]), format!("{CLAW0}/sessions/af3939bf5a29.jsonl"));
     said(&sandbox, &["path", "main:cli:user_211000"]);

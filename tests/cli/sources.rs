@@ -70,7 +70,7 @@ fn with_checkpoint(messages: &str, covers: &str, tokens: u64) -> String {
 }
 
 #[test]
-fn v73_a_checkpoint_must_stand_for_half_of_the_tokens_rounded_down() {
+fn v73_a_checkpoint_must_cover_at_least_half_of_the_tokens_rounded_down() {
     let sandbox = with_model();
     let (mut odd, mut even) = (0, 0);
     for more in 0..4 {
@@ -176,7 +176,7 @@ fn a_checkpoint_replaces_only_what_it_covers() {
 }
 
 #[test]
-fn an_unusable_checkpoint_is_not_an_error() {
+fn a_checkpoint_that_repeats_a_message_is_not_used() {
     let sandbox = with_model();
     let mut said = vec![("user", words(60)), ("assistant", "So far.".to_owned())];
     said.extend((0..8).map(|n: usize| (["user", "assistant"][n % 2], words(60))));
@@ -419,9 +419,9 @@ fn v74_sixteen_programs_at_once_lose_no_line() {
     assert_eq!(keys.len(), 16, "{log:?}");
 }
 
-/// The variables describe the model of the conversation, so another one has to be named.
+/// The variables name the model of the conversation, so the model of another provider has to be given.
 #[test]
-fn m7_a_model_of_another_provider_is_named() {
+fn m7_a_model_of_another_provider_must_be_named() {
     let sandbox = with_model();
     Conversation::plain(8, 200).append(&sandbox, "s.jsonl");
     for (via, why) in [

@@ -185,7 +185,7 @@ fn estimate(sandbox: &Sandbox) -> u64 {
 }
 
 #[test]
-fn audit_02_a_second_shortening_keeps_the_first() {
+fn audit_02_each_record_of_repeated_shortening_describes_the_original() {
     let block = |n: usize| json!({"type": "text", "text": format!("{n} {}\n", words(100))});
     let marker = "[... 5 of 9 bytes (1 lines) left out, sha256 0123456789abcdef ...]";
     let listed: Vec<Value> = (0..80).map(block).collect();

@@ -173,7 +173,7 @@ fn v62_a_busy_provider_uses_up_no_stage() {
     run.success();
     assert_eq!(case.provider.pending(), 0);
     assert_eq!((case.added("error").len(), case.added("compaction").len()), (2, 1));
-    // Only the request that was answered with 429 was repeated.
+    // Only requests that were answered with 429 were repeated.
     let requests = case.provider.requests();
     let answered: Vec<&[u8]> =
         requests.iter().filter(|r| r.status != 429).map(|r| &r.body[..]).collect();
@@ -199,7 +199,7 @@ fn v61_v62_failures_other_than_overflow_never_drop_history() {
         turn(&case.sandbox, &case.provider, &[]).assert().success();
         case.provider.all_legal();
     }
-    // Also between the stages.
+    // A failure between the stages drops nothing either.
     let (case, run) =
         Case::new(&builds(), &[Step::Overflow, Step::busy()], &["--max-retries", "0"]);
     run.code(75).stdout("");
@@ -256,7 +256,7 @@ fn a_turn_continues_without_a_summary_by_the_model() {
     run.success().stdout(contains(PROMPT)).stderr(contains("; trying local"));
     assert_eq!(case.added("compaction")[0]["strategy"], "local");
     assert_eq!(case.no_request_twice().requests(), (2, 1));
-    // Before an overflow, and after it.
+    // The fallback is used both before an overflow and after one.
     let args = ["--fallback", "local", "--window", "4000"];
     let (case, run) = Case::new(&chat(), &[refused(), Step::Overflow, refused()], &args);
     run.success();
