@@ -1,4 +1,4 @@
-//! All programs: any bytes in a line have the outcome that claw-record(5) documents, crash no program, and affect
+//! Any bytes in a line of a transcript have the outcome that claw-record(5) documents, crash no program, and affect
 //! no other record.
 
 use std::env;

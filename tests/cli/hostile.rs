@@ -1,4 +1,4 @@
-//! All programs that read transcripts: a hostile transcript takes time in proportion to its size.
+//! Checking, rebuilding and shortening a hostile transcript takes time in proportion to its size.
 
 use clawutils::estimate::{Gauge, Request};
 use clawutils::input::Input;
@@ -68,7 +68,7 @@ const KINDS: [(&str, usize, Make); 9] = [
     }),
 ];
 
-/// Returns the CPU time, in nanoseconds, to check a transcript and to shorten its results.
+/// Returns the CPU time, in nanoseconds, to check a transcript, to rebuild it, and to shorten its results.
 fn cost(transcript: &str) -> u64 {
     let now = || {
         let time = clock_gettime(ClockId::ThreadCPUTime);

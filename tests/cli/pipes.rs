@@ -1,4 +1,4 @@
-//! All programs in pipes: closed, missing and bad input, slow readers and readers that have exited, full
+//! The programs of a pipeline: closed, missing and bad input, slow readers and readers that have exited, full
 //! outputs. Each program ends at once, with the documented status and one line, and changes no file.
 
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ fn messages() -> String {
     conversation(r#"{"role":"user","content":"TEXT"}"#, r#"{"role":"assistant","content":"TEXT"}"#)
 }
 
-/// Returns all programs. Each finds a `summary` in its directory if it needs one.
+/// Returns the programs to test. `claw-compact` reads a file `summary` in its directory.
 fn programs() -> Vec<Program> {
     let filter = |name, usual| Program {
         name,

@@ -286,7 +286,7 @@ fn long_results_are_folded_and_shown_in_full() {
 }
 
 #[test]
-fn colours_are_used_on_terminals_and_on_request() {
+fn without_a_terminal_colours_are_used_only_on_request() {
     let colours = |run: Assert| run.success().stdout_text().matches('\u{1b}').count() > 0;
     let records = user("q");
     assert!(!colours(show(&records, &[])));

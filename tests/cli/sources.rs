@@ -322,7 +322,7 @@ fn v74_a_model_that_failed_three_times_is_skipped_for_thirty_minutes() {
     for n in 0..4 {
         try_at(n, &["--via", "main"], true, "main").code(69);
     }
-    // Failures are on disk; the count restarts after a pause and ends with a success.
+    // Failures are stored on disk. The count restarts after a pause and after a success.
     let log = sandbox.read_text("state/attempts.jsonl");
     assert_eq!(log.lines().filter(|line| line.contains("ollama:q@http://127")).count(), 3);
     try_at(2 + 1801, &q, true, "30:01").code(69);

@@ -37,7 +37,7 @@ const STRANGERS: [(&str, &str, &str); 9] = [
         "JSON objects without a record type",
         "a transcript has one record on each line",
     ),
-    // The search for a record reads windows that end within this line.
+    // The search for a record reads the file in parts, which end within this line.
     ("words ", "text", "'claw-append --user' turns text into a record"),
 ];
 

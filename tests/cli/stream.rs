@@ -130,7 +130,7 @@ fn a_whole_answer_to_a_streaming_request_is_accepted() {
         let (records, shown) = read(shape, Step::Reply(whole.clone()));
         assert_eq!(records[0]["content"][0]["text"], "Reply to 1 messages: hello");
         assert_eq!(shown, "Reply to 1 messages: hello\n");
-        // Or a whole answer is declared as a stream.
+        // A whole answer that is declared as a stream is accepted, too.
         let same = read(shape, Step::stream(whole.to_string().as_bytes(), 1000));
         assert_eq!(same.1, shown);
         assert_eq!(same.0[0]["content"], records[0]["content"]);

@@ -93,7 +93,7 @@ fn no_checkpoint_is_made_if_it_is_disabled() {
     turn(&sandbox, &["--config", "config"]).assert().success();
     thread::sleep(Duration::from_millis(300));
     assert!(!sandbox.exists("asked"));
-    // --no-guard does not disable it.
+    // --no-guard does not disable checkpoints.
     turn(&sandbox, &["--no-guard", "--no-proactive"]).assert().success();
     wait_for("checkpoint", || checkpoints(&sandbox) == 1);
 }

@@ -112,7 +112,7 @@ fn an_emergency_keeps_the_newest_fifth_and_the_protected_messages() {
     assert!(text.contains(&format!("({count} messages were left out here without a summary")));
     assert!(text.contains("Never push") && text.contains("4f6c-77"));
     sandbox.cmd("claw-check").arg("s.jsonl").assert().success().stdout("");
-    // At least four messages are kept, and a compaction that does not shorten is not made.
+    // At least four messages are kept, and a compaction that saves no tokens is not made.
     let few = lines(&(0..8).map(|n| (["user", "assistant"][n % 2], words(60))).collect::<Vec<_>>());
     let run = run(&sandbox, &["--record", "--emergency"], &few);
     assert_eq!(run.success().json_one()["first_kept_entry_id"], "id4");
