@@ -21,7 +21,7 @@ pub fn parse<A: Parser>() -> anyhow::Result<A> {
 }
 
 /// Parses only the flags of this process, for commands that must work in spite of an invalid variable or configuration
-/// file. The format of diagnostics still comes from all three.
+/// file. The format of diagnostics is still taken from the flag, the variable or the file.
 ///
 /// # Errors
 /// Fails with 2 if the command line is invalid.

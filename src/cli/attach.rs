@@ -10,7 +10,8 @@ use std::path::Path;
 /// The largest file, in bytes. Encoded in base64, it still fits in a request.
 const MAX_BYTES: usize = 30 << 20;
 
-/// The first bytes and the types of media that providers accept.
+/// The first bytes and the types of media that providers accept. WebP is not listed, because its first bytes contain
+/// the length of the file.
 const MEDIA: [(&[u8], &str); 5] = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),

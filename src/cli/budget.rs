@@ -193,7 +193,7 @@ pub struct RefusedArgs {
 }
 
 impl RefusedArgs {
-    /// Reads the record, the last line of the file.
+    /// Reads the record from the last line of the file that is not blank.
     ///
     /// # Errors
     /// Fails with 74 if the file cannot be read, and with 65 if the line is not a record.

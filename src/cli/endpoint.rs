@@ -68,7 +68,7 @@ impl ConnectionArgs {
 }
 
 impl KeyArgs {
-    /// Returns the source of the key from an option or its setting.
+    /// Returns the source of the key that an option, its variable or the configuration file gives.
     fn source(&self) -> Option<KeySource> {
         let command = || self.key_cmd.clone().map(KeySource::Command);
         self.key_file.clone().map(KeySource::File).or_else(command)

@@ -166,8 +166,8 @@ pub fn open_stdin() -> anyhow::Result<StdinLock<'static>> {
 }
 
 /// Returns true if standard input was closed when the program started. The Rust runtime replaces a closed descriptor by
-/// /dev/null, opened for reading and writing. A few programs start others with exactly that as their input, which looks
-/// the same.
+/// /dev/null, opened for reading and writing. A few programs open /dev/null in the same way as the input of a program
+/// that they start; the two cases cannot be told apart.
 fn is_closed(stdin: &std::io::Stdin) -> bool {
     let writable = rustix::fs::fcntl_getfl(stdin).is_ok_and(|flags| flags.contains(OFlags::RDWR));
     let is_null = || {

@@ -102,7 +102,7 @@ impl Log {
         Progress::new(self.name, text)
     }
 
-    /// Reports the provider's count that the estimate ignores, with the reason.
+    /// If the estimate did not use the provider's token count, reports that count and the reason.
     pub fn unused_count(&self, unused: Option<Unused>) {
         let Some(unused) = unused else { return };
         let members = Members::new().number("unused", unused.count());

@@ -87,7 +87,8 @@ impl ModelArgs {
         configured.map_or_else(|| self.own_window(), |window| Ok(Some(window)))
     }
 
-    /// Returns the window of this model from the table of models and from refusals, without the configured one.
+    /// Returns the window as [`ModelArgs::window`] does if none is configured: from the table of models and from
+    /// refusals.
     ///
     /// # Errors
     /// Fails with 78 if the file of `--models` is malformed.

@@ -24,7 +24,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Creates the file with a temporary name. The program calls [`crate::cli::survive_file_limits`] first.
+    /// Creates the file with a temporary name. The program must call [`crate::cli::survive_file_limits`] first.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -75,7 +75,7 @@ impl Write for NewFile {
     }
 }
 
-/// Returns true if a path is a device, a pipe, or a name of an open file.
+/// Returns true if a path is a device, a pipe, or the name of an open file, such as `/dev/stdout`.
 fn is_direct(path: &Path) -> bool {
     let of_process = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
     let is_other = |meta: std::fs::Metadata| !meta.is_file() && !meta.is_dir();
@@ -87,14 +87,14 @@ fn is_direct(path: &Path) -> bool {
 struct Temporary(PathBuf);
 
 impl Temporary {
-    /// Returns a hidden name in the same directory. A process has at most one file of each name.
+    /// Returns a hidden name in the same directory. A process writes at most one file of each name at a time.
     fn beside(path: &Path) -> io::Result<Temporary> {
         let name = path.file_name().ok_or(ErrorKind::IsADirectory)?.to_string_lossy();
         Ok(Temporary(path.with_file_name(format!(".{name}.{}", std::process::id()))))
     }
 
     fn create(&self, mode: u32) -> io::Result<File> {
-        // A killed process with the same id may have left one.
+        // A killed process with the same id may have left a file of this name.
         let _ = remove_file(&self.0);
         OpenOptions::new().write(true).create_new(true).mode(mode).open(&self.0)
     }

@@ -96,7 +96,7 @@ pub fn stop() {
 }
 
 /// Ends the progress as [`stop`] does, when a signal ends the program. Does nothing if another thread holds the lock,
-/// which may be blocked on a stopped terminal.
+/// because that thread may be blocked on a stopped terminal.
 fn stop_at_once() {
     if let Ok(mut state) = STATE.try_lock() {
         state.clear();

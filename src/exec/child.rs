@@ -32,7 +32,8 @@ impl Groups {
         lock(&self.state)
     }
 
-    /// Starts a group. Returns `None` after [`Groups::end_all`], which sees every group that was started.
+    /// Starts a group. Returns `None` after [`Groups::end_all`], so that no group starts that `end_all` has not
+    /// killed.
     fn start(&self, command: &mut Command) -> Option<io::Result<Child>> {
         let mut state = self.state();
         if state.is_ending {
@@ -136,7 +137,7 @@ fn watch(process: Pid) -> Receiver<()> {
     thread::spawn(move || {
         let wait = || waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         while wait().is_err_and(|error| error == rustix::io::Errno::INTR) {}
-        // After a timeout the receiver is gone.
+        // After a timeout, the receiver may be gone already.
         let _ = sender.send(());
     });
     receiver

@@ -2,10 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// Prefixes of names of secrets. All of these lists are in lower case.
-const BEGINS: [&str; 4] = ["auth_", "aws_", "azure_", "claw_key_"];
-/// Parts of names of secrets.
-const HOLDS: [&str; 9] = [
+/// Prefixes of the names of variables that may hold a secret. All names in these lists are in lower
+/// case.
+const PREFIXES: [&str; 4] = ["auth_", "aws_", "azure_", "claw_key_"];
+/// Parts of the names of such variables.
+const PARTS: [&str; 9] = [
     "_auth_",
     "connection_string",
     "cookie",
@@ -16,10 +17,10 @@ const HOLDS: [&str; 9] = [
     "secret",
     "token",
 ];
-/// Suffixes of names of secrets.
-const ENDS: [&str; 5] = ["_auth", "_dsn", "_pat", "_sas", "pwd"];
-/// Complete names of secrets.
-const IS: [&str; 4] = ["claw_call", "claw_extra", "database_url", "ssh_agent_pid"];
+/// Suffixes of the names of such variables.
+const SUFFIXES: [&str; 5] = ["_auth", "_dsn", "_pat", "_sas", "pwd"];
+/// Complete names of such variables.
+const NAMES: [&str; 4] = ["claw_call", "claw_extra", "database_url", "ssh_agent_pid"];
 /// Names that match one of the lists above, but are harmless.
 const HARMLESS: [&str; 5] =
     ["keyboard_layout", "keymap", "oldpwd", "pwd", "tokenizers_parallelism"];
@@ -29,10 +30,10 @@ const HARMLESS: [&str; 5] =
 pub fn is_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_lowercase();
     let name = name.as_str();
-    let looks_secret = BEGINS.iter().any(|begin| name.starts_with(begin))
-        || HOLDS.iter().any(|part| name.contains(part))
-        || ENDS.iter().any(|end| name.ends_with(end))
-        || IS.contains(&name);
+    let looks_secret = PREFIXES.iter().any(|begin| name.starts_with(begin))
+        || PARTS.iter().any(|part| name.contains(part))
+        || SUFFIXES.iter().any(|end| name.ends_with(end))
+        || NAMES.contains(&name);
     looks_secret && !HARMLESS.contains(&name)
 }
 

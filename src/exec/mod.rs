@@ -93,7 +93,7 @@ pub struct ExecSettings {
     pub timeout: Duration,
     /// The maximum amount of a tool's output in the result, in bytes.
     pub max_output: usize,
-    /// The directory for the files with longer outputs.
+    /// The directory for files with the outputs that exceed `max_output`.
     pub keep: Option<PathBuf>,
     /// The working directory of the tools.
     pub workspace: PathBuf,
@@ -106,7 +106,7 @@ pub struct ExecSettings {
 /// An event while tools run.
 #[derive(Debug)]
 pub enum JobEvent {
-    /// The call with this number has ended, with this record unless it was interrupted.
+    /// The call with this number has ended. The record is its result, or `None` if it was interrupted.
     Ended(usize, Option<String>),
     /// A signal arrived; all tools are to be ended.
     Signal(i32),

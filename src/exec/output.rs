@@ -16,20 +16,20 @@ const HEAD_TENTHS: usize = 7;
 /// The output of a tool, captured as it arrives.
 #[derive(Debug)]
 pub struct ToolOutput {
-    /// All of the output, or its beginning if it is too long.
+    /// All of the output, or only its beginning once it exceeds both sizes together.
     head: Vec<u8>,
-    /// The end of the output if it is too long.
+    /// The end of such a long output.
     tail: Vec<u8>,
     head_size: usize,
     tail_size: usize,
     total: u64,
-    /// The file that receives all of the output if it is too long.
+    /// The file that receives all of such a long output.
     path: Option<PathBuf>,
     file: Option<io::Result<File>>,
 }
 
 impl ToolOutput {
-    /// Keeps `most` bytes from both ends. If there is more, writes all of it to the file `path`.
+    /// Keeps `most` bytes, taken from both ends. If there is more output, writes all of it to the file `path`.
     #[must_use]
     pub fn new(most: usize, path: Option<PathBuf>) -> ToolOutput {
         let head_size = most / 10 * HEAD_TENTHS;

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ended_calls_are_removed_and_the_oldest_gives_the_time() {
+    fn ended_calls_are_removed_and_the_time_is_that_of_the_oldest() {
         let running = Running::default();
         assert_eq!(running.now(), None);
         ["a", "b", "c"].iter().enumerate().for_each(|(number, name)| running.begin(number, name));

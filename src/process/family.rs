@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// The running children.
 static RUNNING: Mutex<Vec<ProcessFamily>> = Mutex::new(Vec::new());
-/// True if a signal is ending them.
+/// True if a signal is ending the children.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 /// A child process and its descendants.

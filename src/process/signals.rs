@@ -57,7 +57,7 @@ pub fn before_end(step: fn(i32)) {
     let _ = thread::Builder::new().spawn(listen);
 }
 
-/// Returns those of the signals that the program does not ignore.
+/// Returns the signals among `signals` that the program does not ignore.
 pub fn not_ignored(signals: &[i32]) -> Vec<i32> {
     signals.iter().copied().filter(|signal| !is_ignored(*signal)).collect()
 }

@@ -12,8 +12,8 @@ pub enum Keep {
     Newest(usize),
 }
 
-/// Returns the sessions that are not kept. `entries` are sorted. Sessions for which `is_current` returns true
-/// are always kept, and count among the newest.
+/// Returns the sessions that are not kept. `entries` must be sorted, the most recently active first. Sessions
+/// for which `is_current` returns true are always kept, and count among the newest.
 #[must_use]
 pub fn choose(
     entries: &[SessionEntry],
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn v78_caps_keep_the_newest_and_the_current_one() {
+    fn v78_the_newest_sessions_and_the_current_one_are_kept() {
         let entries = entries(51);
         for most in [1, 49, 50, 51, 500] {
             let gone = choose(&entries, Keep::Newest(most), |entry| entry.id == "000");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn v78_a_session_of_exactly_that_age_is_kept() {
+    fn v78_a_session_active_exactly_at_the_limit_is_kept() {
         let entries = entries(3);
         let gone = choose(&entries, Keep::Since(-1), |_| false);
         assert_eq!(gone.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["002"]);

@@ -29,7 +29,7 @@ pub struct Forked {
     ids: HashMap<String, (String, usize)>,
 }
 
-/// Returns the id of the last record before byte `end`.
+/// Returns the id of the last record before byte `end` that is neither a header nor a label.
 ///
 /// # Errors
 /// If the transcript cannot be read.
@@ -44,7 +44,8 @@ pub fn last_id(input: &Input, end: u64) -> anyhow::Result<Option<String>> {
     Ok(last)
 }
 
-/// Copies the records before byte `end` after the record `header`.
+/// Creates a transcript that begins with the record `header`, followed by copies of the records before byte
+/// `end`, except headers and labels.
 ///
 /// # Errors
 /// 65 for a tree transcript of another program; 74 if it cannot be read.
@@ -60,7 +61,9 @@ pub fn fork(input: &Input, end: u64, header: &str, ts: &str) -> anyhow::Result<F
             let name = &input.name;
             return fail(
                 Exit::Data,
-                format!("cannot fork '{name}': a transcript of {dialect}, which is a tree"),
+                format!(
+                    "cannot fork '{name}': a transcript of {dialect}, whose records form a tree"
+                ),
             );
         }
         // The new session has its own header and label.

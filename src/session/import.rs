@@ -1,8 +1,8 @@
 //! Imports transcripts of other programs as sessions of ours.
 //!
-//! The imported text depends only on the source and on the header of the session. A source that has grown therefore
-//! gives the text that was imported before and more, which is appended. If anything else has changed, in the source or
-//! in the session, the source is imported again as another session.
+//! The imported text depends only on the source and on the header of the session. So if a source has only grown,
+//! importing it again yields the previous text followed by new lines, which are appended to the session. If anything
+//! else has changed, in the source or in the session, the source is imported again as another session.
 
 use super::fork::{self, Forked};
 use crate::input::Input;
@@ -12,7 +12,7 @@ use crate::json::write::Members;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// What to do with a source that was imported before.
+/// The change to make for a source that was imported before.
 #[derive(Debug)]
 pub enum Update {
     /// Nothing: the session has all of it.
@@ -23,7 +23,7 @@ pub enum Update {
     Another,
 }
 
-/// What the translation of a source says about its session.
+/// The label and the origin of a session, read from the source it is imported from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceFacts {
     /// The newest label.
@@ -74,7 +74,8 @@ pub fn source_of(header: &str) -> Option<String> {
 /// # Errors
 /// When the source cannot be read.
 pub fn import(input: &Input, header: &str, ts: &str) -> anyhow::Result<Forked> {
-    // Records without a time get that of the import, so that a later import gives the same text.
+    // Records without a time get the time in the header, that of the first import, so that importing again gives the
+    // same text.
     let first = Object::parse(header).ok().and_then(|it| it.get("ts").map(str::to_owned));
     fork::fork(input, input.length, header, first.as_deref().unwrap_or(ts))
 }

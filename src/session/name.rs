@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_of_a_key() {
+    fn a_key_begins_with_its_agent_or_with_the_word_agent() {
         assert_eq!(agent_of("main:cli:user"), Some("main"));
         assert_eq!(agent_of("agent:main:telegram:direct:7"), Some("main"));
         assert_eq!(agent_of("agent:main:main"), Some("main"));

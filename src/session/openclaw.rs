@@ -1,6 +1,6 @@
 //! OpenClaw's layout of sessions: `agents/AGENT/sessions/ID.jsonl`, with an index by key beside the transcripts.
 //!
-//! It is only read. OpenClaw writes the index and the transcripts, and an index or a record of ours would damage them.
+//! These files are only read: OpenClaw writes them, and an index or a record of ours would damage them.
 
 use super::SessionEntry;
 use crate::json::Object;

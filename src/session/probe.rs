@@ -10,7 +10,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 
-/// The state of a file. The content is unchanged as long as all of this is the same.
+/// The state of a file. As long as all three members are the same, the content is taken to be unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Its length in bytes.
@@ -49,7 +49,7 @@ pub struct Facts {
     pub records: u64,
 }
 
-/// The number of bytes read at once: most transcripts are shorter.
+/// The number of bytes read at once. Most transcripts are shorter, so one read is enough.
 const BLOCK: usize = 64 * 1024;
 
 /// Reads the first `end` bytes of a transcript. `before` is the result of an earlier read and the length of the

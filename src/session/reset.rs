@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn v77_only_the_user_counts() {
+    fn v77_only_user_messages_count() {
         let said = |text: &str| last_prompt_time(&Input::memory("t", text.into())).unwrap();
         let text = "{\"type\":\"user\",\"ts\":5,\"content\":\"x\"}\n\
                     {\"type\":\"checkpoint\",\"ts\":9,\"summary\":{\"type\":\"user\",\"ts\":8}}\n";

@@ -13,7 +13,7 @@ use crate::usage::{Calls, Counts};
 pub struct SessionStatus {
     /// Records, without the header.
     pub records: u64,
-    /// Turns, each a prompt with all that follows it. Retracted turns are not counted.
+    /// Turns, from a prompt up to the next one. Retracted turns are not counted.
     pub turns: u64,
     /// Tool calls.
     pub calls: u64,

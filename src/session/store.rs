@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// The suffix of a transcript's file name.
 const END: &str = ".jsonl";
-/// The number of sessions from which they are read on all processors.
+/// The smallest number of sessions that are read by several threads.
 const MANY: usize = 256;
 
 /// The sessions of a workspace.
@@ -46,7 +46,7 @@ pub struct NewSession {
     pub parent: Option<String>,
     /// The member `source` of the header, as JSON.
     pub source: Option<String>,
-    /// A number that makes ids differ.
+    /// A number that makes the ids of otherwise equal sessions differ.
     pub seed: u64,
 }
 
@@ -92,7 +92,7 @@ impl Store {
         self.root.join("agents").join(agent)
     }
 
-    /// Returns the names of the agents that have sessions.
+    /// Returns the names of the agents that have a directory of sessions.
     ///
     /// # Errors
     /// If the directory cannot be read.
@@ -240,8 +240,8 @@ impl Store {
         self.directory(agent).join("current")
     }
 
-    /// Returns the current session in `entries`, which are sorted: the one that was chosen last, or else the
-    /// most recently active one.
+    /// Returns the current session in `entries`, which must be sorted, the most recently active first: the one
+    /// that was chosen last, or else the most recently active one.
     #[must_use]
     pub fn current<'e>(
         &self,
@@ -281,8 +281,8 @@ fn header_line(new: &NewSession, id: &str, created: &str) -> String {
         .into_json()
 }
 
-/// Returns the names that `take` derives from the entries of a directory, sorted and without unsafe ones. A
-/// directory that does not exist has none.
+/// Returns the names that `take` derives from the entries of a directory, sorted and without those that begin with
+/// `-` or `.`. A directory that does not exist has none.
 fn read_directory(
     directory: &Path,
     take: impl Fn(&str) -> Option<String>,

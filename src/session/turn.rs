@@ -134,8 +134,8 @@ pub fn holder(lock: &Path) -> Option<Pid> {
     fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??.pid
 }
 
-/// Waits until the process that holds the turn of a transcript has ended. From then on this process holds a
-/// shared lock until it ends. Returns false at once if no other process holds the turn.
+/// Waits until the process that holds the turn of a transcript has ended. This process then holds a shared lock
+/// until it ends itself. Returns false at once if no other process holds the turn.
 #[must_use]
 pub fn await_end(transcript: &Path) -> bool {
     let Ok(file) = open(&lock_path(transcript, Purpose::Turn), false) else { return false };
@@ -153,7 +153,7 @@ pub fn await_end(transcript: &Path) -> bool {
     }
 }
 
-/// Removes a lock file that no process holds.
+/// Removes a lock file, unless a process holds the lock.
 pub fn tidy(lock: &Path) {
     if lock.symlink_metadata().is_ok()
         && let Ok(Some(turn)) = HeldTurn::try_take(lock)

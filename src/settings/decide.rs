@@ -16,11 +16,11 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use std::ffi::{OsStr, OsString};
 
-/// A command line whose flags and operands have been parsed, but not yet its settings from other places.
+/// A command line whose flags and operands have been parsed, but whose other settings are still to be found.
 #[derive(Debug)]
 pub struct CommandLine<'a> {
     command: Command,
-    /// The command without variables, and with the hidden opposites of its settings.
+    /// The command without variables, and with the hidden options, such as `--no-NAME`, that unset its settings.
     flags: Command,
     arguments: &'a [OsString],
     /// The flags and operands.
@@ -124,7 +124,7 @@ fn help(command: Command, arguments: &[OsString]) -> CommandLineError {
     let mut command = each(command, &|arg| arg.hide_env_values(true));
     match command.try_get_matches_from_mut(arguments) {
         Err(error) => CommandLineError::Usage(Box::new(command), error),
-        // Unreachable: help or version is asked for, whatever the variables are.
+        // Unreachable: the arguments ask for help or version, whatever the variables are.
         Ok(_) => CommandLineError::Config(anyhow::anyhow!("cannot print the help")),
     }
 }
@@ -134,7 +134,8 @@ fn each(command: Command, change: &dyn Fn(Arg) -> Arg) -> Command {
     command.mut_args(change).mut_subcommands(|sub| each(sub, change))
 }
 
-/// Returns the same command without variables, and with the hidden opposites of its settings.
+/// Returns the same command without variables, and with the hidden options, such as `--no-NAME`, that unset its
+/// settings.
 fn with_flags_alone(command: &Command) -> Command {
     let is_free = |it: &Arg| !command.get_arguments().any(|arg| arg.get_long() == it.get_long());
     let opposites: Vec<Arg> =

@@ -22,6 +22,7 @@ pub fn path(given: &ArgMatches, variables: Variables<'_>) -> anyhow::Result<Path
 }
 
 /// Returns the path of the file to read: the one that is named, else the default one if it exists.
+/// `None` if there is no file to read.
 #[must_use]
 pub fn selected(given: &ArgMatches, variables: Variables<'_>) -> Option<PathBuf> {
     match chosen(given, "config", "CLAW_CONFIG", variables) {

@@ -52,8 +52,9 @@ pub fn via(text: &str) -> Result<Via, String> {
         return Ok(Via::Main);
     }
     let (provider, model) = text.split_once(':').map_or((text, None), |(p, m)| (p, Some(m)));
-    let provider = <Provider as clap::ValueEnum>::from_str(provider, false)
-        .map_err(|_| "use main, offline, or anthropic, openai or ollama and :MODEL".to_owned())?;
+    let provider = <Provider as clap::ValueEnum>::from_str(provider, false).map_err(|_| {
+        "use main, offline or PROVIDER:MODEL with anthropic, openai or ollama".to_owned()
+    })?;
     let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
     // The variables for the model are those of the conversation, and do not apply here.
     if model.is_none() && provider != Provider::Offline {
@@ -63,7 +64,7 @@ pub fn via(text: &str) -> Result<Via, String> {
 }
 
 impl SummariserArgs {
-    /// Returns the models to try, in order, for a conversation with `main` whose window is `budget`.
+    /// Returns the models to try, in order. `main` is the model of the conversation, and `budget` that of its window.
     ///
     /// # Errors
     /// Fails with 78 if the window of a model leaves no room.
