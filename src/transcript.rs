@@ -123,9 +123,10 @@ fn check(line: &[u8]) -> Result<&str, String> {
 /// and its directories if they do not exist. An empty batch changes nothing, but `expect_tail` is checked.
 ///
 /// # Errors
-/// Status 65 if the file is not empty and contains no record; 75 if another writer held the lock until the timeout, or
-/// the last record is not the expected one; 74 or 77 if the file cannot be read or written. The file is then unchanged,
-/// unless the message says that a torn line may remain or that only the directory of a new file cannot be synced.
+/// Status 65 if the file is not a transcript, or is one of another program; 75 if another writer held the lock until
+/// the timeout, or the last record is not the expected one; 74 or 77 if the file cannot be read or written. The file is
+/// then unchanged, unless the message says that a torn line may remain or that only the directory of a new file cannot
+/// be synced.
 pub fn append(
     path: &Path,
     batch: &Batch<'_>,
@@ -274,8 +275,8 @@ pub(crate) fn make_directory(directory: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Appends a line to a state file that is stored beside transcripts. Directories, modes, locks and torn lines are
-/// handled as in [`append`].
+/// Appends a line to a file in the state directory. Directories, modes, locks and torn lines are handled as in
+/// [`append`].
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -293,8 +294,8 @@ pub fn append_state(path: &Path, line: &str) -> anyhow::Result<()> {
 /// The number of bytes that are read first at the end of a file. The last line is nearly always shorter.
 const NEAR: u64 = 4 * 1024;
 
-/// Refuses a file that is not empty and contains no record: it is not a transcript, or it is another program's tree of
-/// records. After an append, that program would no longer find its newest entry.
+/// Refuses a file that is not a transcript, and a transcript of another program. In a tree of records, that program
+/// would no longer find its newest entry after an append.
 fn require_transcript(file: &File, path: &Path) -> anyhow::Result<()> {
     let name = path.display().to_string();
     let input = file.try_clone().and_then(|file| Input::file(&name, file));
@@ -379,8 +380,8 @@ fn seal(batch: &Batch<'_>, previous: &[u8], ts: &str) -> anyhow::Result<Vec<Stri
 /// The most bytes passed to one write call. The kernel accepts no more than about 2 GiB.
 const MAX_WRITE: usize = 1 << 30;
 
-/// Writes all of `bytes`, each part in one system call. A short write is an error, so that the caller removes the
-/// partial batch at once and other programs hardly ever see it.
+/// Writes all of `bytes` in one system call, or in several if there are more than [`MAX_WRITE`]. A short write is an
+/// error, so that the caller removes the partial batch at once and other programs hardly ever see it.
 fn write(file: &mut File, bytes: &[u8], sync: bool) -> std::io::Result<()> {
     for part in bytes.chunks(MAX_WRITE) {
         let written = loop {
@@ -444,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_chain_over_batches_and_lines() {
+    fn ids_do_not_depend_on_how_records_are_batched() {
         let directory = tempfile::tempdir().unwrap();
         let (one, many) = (directory.path().join("one"), directory.path().join("many"));
         add_text(&one, &[RECORD, RECORD, RECORD].join("\n")).unwrap();

@@ -7,8 +7,9 @@
 //! - After a removed line, only the id of the next line does not match.
 //! - Of two swapped lines, each matches if it comes after the other.
 //!
-//! A line without an id of `claw-append` (16 hexadecimal digits at the beginning, not that of a session header) cannot
-//! be checked itself, but the line after it can. Lines that already have a finding of the parser get no second one.
+//! A line is checked only if it begins with an id of `claw-append` (16 hexadecimal digits) and is not the header of a
+//! session. The line after an unchecked one can still be checked. Lines that already have a finding of the parser get
+//! no second one.
 
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};
@@ -28,7 +29,7 @@ pub fn check(input: &Input, damaged: &HashSet<u64>) -> anyhow::Result<Vec<Findin
     let bytes = input.bytes()?;
     let lines = ChainLines::of(&bytes);
     let mut findings = Vec::new();
-    // The number of next lines whose mismatch is part of an earlier finding.
+    // The number of following lines whose mismatch is part of an earlier finding.
     let mut explained = 0;
     for index in 0..lines.lines.len() {
         if damaged.contains(&(index as u64 + 1)) {
@@ -95,7 +96,8 @@ impl RunningChain {
         let is_fit = Sealed::of(text).is_none_or(|sealed| self.fits(&sealed) || is_session(text));
         self.is_broken = place.offset != self.next || !is_fit;
         self.next = place.offset + place.length + 1;
-        // Most lines without an id come before others without one. An id after such a line is left to `check`.
+        // A line without an id is not hashed, because the next one usually has none either. If it has one, that is
+        // left to `check`.
         let has_id = text.starts_with(opening!("id"));
         self.before = has_id.then(|| LineHash::of(text.as_bytes()));
     }

@@ -1,4 +1,4 @@
-//! The linter: all problems in a transcript, including those that rebuild repairs.
+//! The linter: reports all problems in a transcript, including those that rebuild repairs.
 
 mod chain;
 
@@ -25,7 +25,7 @@ pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
     inspect(input, &mut |_| {}, &mut |_| {}).map(|inspection| inspection.findings)
 }
 
-/// What was found in one transcript.
+/// The results of checking one transcript.
 #[derive(Debug)]
 pub struct Inspection {
     /// The findings, in the order of the file.
@@ -181,7 +181,7 @@ impl Finding {
     }
 }
 
-/// The findings that need only one line and the ids of the lines before it.
+/// Collects the findings that need only one line and the ids of the lines before it.
 #[derive(Default)]
 struct LineScan {
     findings: Vec<Finding>,
@@ -277,9 +277,10 @@ mod tests {
     use crate::estimate::{Estimate, Method, Request, Weight, outlined};
     use crate::messages::rebuild;
 
-    /// The inspection keeps no text, but must find and count what the complete messages have.
+    /// An inspection keeps no text, but must count the same tokens and find the same violations as in the complete
+    /// messages.
     #[test]
-    fn outlines_stand_for_the_messages() {
+    fn outlines_give_the_same_tokens_and_violations_as_the_messages() {
         let usage = r#""model":"m","usage":{"input_tokens":900,"output_tokens":5}"#;
         let records = [
             r#"{"type":"user","content":"  "}"#.to_owned(),

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rendered_checkpoint_is_one_text() {
+    fn a_checkpoint_is_rendered_with_its_topics_and_decisions() {
         let checkpoint = Checkpoint {
             summary: "They built it.\n".into(),
             topics: vec!["a".into(), "b".into()],

@@ -1,8 +1,8 @@
 //! The fold of records into messages: merges the records of a reply, pairs calls with results, alternates roles.
 //!
 //! Records are read in file order into *pending messages*, one for each reply and each run of user records. A result is
-//! assigned to a call with its id: to the nearest call before it, or else to the next call after it, if that call has
-//! no other result by the time something follows its reply.
+//! assigned to a call with its id: to the nearest call before it, or else to the next call after it. That later call
+//! gets it only if no other result has come by the time that something follows the reply.
 //!
 //! Pending messages are then laid out as messages. The results of a reply come together right after it, in the order of
 //! the calls, before any text of the user. A record without a place (a result without a call, a second result) is left

@@ -147,7 +147,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
     }
 }
 
-/// Returns the block of a result with the id that its call has in the request.
+/// Returns the block and the `_meta` of a result, with the id that its call has in the request.
 fn with_call_id<'b>(answer: PendingResult<'b>, id: &Id) -> (Block<'b>, Option<Box<Meta>>) {
     let PendingResult { id: own, raw, mut meta, .. } = answer;
     let is_renamed = own != *id;

@@ -1,7 +1,7 @@
 //! `_meta`: the records behind a message.
 //!
-//! `claw-rebuild --meta` writes it, filters pass it through, and `claw-call` removes it from the request. Programs need
-//! it to refer to records in a view record.
+//! `claw-rebuild --meta` writes it, filters pass it through, and `claw-call` removes it from the request. Programs that
+//! write a view record take from it the ids of the records to refer to.
 
 use crate::id::Id;
 use crate::json::write::Members;
@@ -47,7 +47,8 @@ pub struct Meta {
     pub summary: Option<Summary>,
     /// In the first message: the newest checkpoint.
     pub checkpoint: Option<Box<LatestCheckpoint>>,
-    /// In the first message: the scale for our estimates, derived from a count that is no longer valid.
+    /// In the first message: the factor by which to correct our token estimates. It comes from a provider's count that
+    /// no longer matches the messages, but still shows how far our estimates are off.
     pub scale: Option<Scale>,
 }
 
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_joined_meta_spans_both() {
+    fn a_joined_meta_spans_the_records_of_both() {
         let mut a = Meta { id: "b".into(), offset: 50, end: 60, ..Meta::default() };
         a.join(Meta { id: "a".into(), offset: 10, end: 20, ..Meta::default() });
         assert_eq!((&*a.id, a.offset, a.end), ("a", 10, 60));

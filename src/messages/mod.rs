@@ -91,8 +91,8 @@ impl<'a> Message<'a> {
         Message { role: self.role, content: self.content.into_owned(), meta: self.meta }
     }
 
-    /// Returns the message without its text: the role, the kinds of the blocks, and the place and the count in `_meta`.
-    /// Checking it against a provider's rules gives the same result.
+    /// Returns the message without its text: the role, the kinds of the blocks, and from `_meta` the id, the byte
+    /// range, the usage, the model and the scale. Checking it against a provider's rules gives the same result.
     #[must_use]
     pub fn outline(&self) -> Message<'static> {
         let meta = self.meta.as_deref().map(|meta| {

@@ -127,8 +127,8 @@ impl<'b> PendingMessage<'b> {
         self.calls.iter().all(|call| call.answer.is_some())
     }
 
-    /// Drops thinking at the end, and returns the record of its last block. A reply ends with thinking if it
-    /// reached the token limit while the model was thinking.
+    /// Drops the thinking at the end of the message, and returns the record of the last thinking block. A reply ends
+    /// with thinking if it reached the token limit while the model was thinking.
     pub(super) fn drop_final_thinking(&mut self) -> Option<RecordName> {
         let source = self.thinking.take()?;
         let Content::Blocks(blocks) = &mut self.content else { return None };

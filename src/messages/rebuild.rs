@@ -1,7 +1,7 @@
 //! Rebuild: converts transcripts to the messages that a provider accepts.
 //!
-//! Inputs are read once, from the first record that is shown, and each message is written as soon as it is complete.
-//! Memory depends on the size of the open messages, not on the size of the file.
+//! After the search for view records, the inputs are read once, from the first record that is shown, and each message
+//! is written as soon as it is complete. Memory depends on the size of the open messages, not on the size of the file.
 
 use crate::dialect;
 use crate::exit::{Error, Exit, fail};
@@ -105,7 +105,7 @@ impl<'i> Pass<'i> {
         self.view.compaction.is_some()
     }
 
-    /// Rebuilds the messages: shows each line to `each`, and passes each message to `out` as soon as it is complete.
+    /// Rebuilds the messages: calls `each` with each line, and passes each message to `out` as soon as it is complete.
     ///
     /// # Errors
     /// As [`from_inputs`], and the errors of `out`.
@@ -319,7 +319,8 @@ impl Form {
 /// one. `printable` escapes control characters except line feeds and tabs.
 ///
 /// # Errors
-/// Status 65 if no record has this id; when an input cannot be read or writing to `out` fails.
+/// Fails with status 65 if no record has this id, and with another status if an input cannot be read or `out` cannot
+/// be written.
 pub fn write_record(
     inputs: &[Input],
     id: &str,

@@ -9,13 +9,13 @@ use crate::id::{ById, Id, is_id};
 use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 
-/// The length in bytes of the prefix by which the last appended number is stored.
+/// The keys of `Ids::numbers` are at most this many leading bytes of an id.
 const MAX_STEM: usize = 48;
 
 /// The ids assigned so far in one request.
 #[derive(Debug, Default)]
 pub struct Ids {
-    /// The assigned ids. The value is true if a call also has the id on disk.
+    /// The assigned ids. The value is true if the id is also the original id of some call.
     assigned: ById<bool>,
     /// The invalid ids on disk, each of which was replaced.
     others: HashSet<Id>,

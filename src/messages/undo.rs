@@ -37,8 +37,8 @@ impl Undo {
 /// Writes a `retract` record for each record to undo, the newest first.
 ///
 /// # Errors
-/// Status 5 if there is nothing to undo, or the turn is part of a summary; when an input cannot be read or writing to
-/// `out` fails.
+/// Fails with status 5 if there is nothing to undo or the turn is part of a summary, and with another status if an
+/// input cannot be read or `out` cannot be written.
 pub fn write(inputs: &[Input], undo: Undo, out: &mut impl Write) -> anyhow::Result<()> {
     retract(&targets(inputs, undo)?, Some(undo), out)
 }
@@ -46,8 +46,8 @@ pub fn write(inputs: &[Input], undo: Undo, out: &mut impl Write) -> anyhow::Resu
 /// Writes a `retract` record for each retraction of the newest undo that is still in effect, the newest first.
 ///
 /// # Errors
-/// Status 5 if there is none, or if a message or a cut was added since; when an input cannot be read or writing to
-/// `out` fails.
+/// Fails with status 5 if there is nothing to redo, or if a message or a cut was added since the undo, and with another
+/// status if an input cannot be read or `out` cannot be written.
 pub fn write_redo(inputs: &[Input], out: &mut impl Write) -> anyhow::Result<()> {
     retract(&newest_undo(inputs)?, None, out)
 }
@@ -316,11 +316,12 @@ mod tests {
             ("u1 a1 u2 a2 Xa2 xu2 Xa1 xu1 xxu1 xXa1 xxu2 xXa2", nothing),
             ("u1 a1 u2 ku2 Xku2 Xu2", "Xu2"),
             ("u1 a1 u2 ku2 Xku2 Xu2 xXu2", "Xku2"),
-            // A new message or cut ends redo; a failed call or a checkpoint does not.
+            // After a new message or cut, nothing can be redone. A failed call does not matter.
             ("u1 a1 Xa1 xu1 u2", nothing),
             ("u1 a1 u2 Xu2 ku1", nothing),
             ("u1 a1 Xa1 xu1 e1", "xu1 Xa1"),
-            // A message that was added after an undo ends redo, even if it was undone and redone.
+            // A message that was added after an undo prevents its redo, even if the message was itself undone and
+            // redone.
             ("u1 Xu1 u2 Xu2", "Xu2"),
             ("u1 Xu1 u2 Xu2 xXu2", nothing),
             // Retractions that were not written by an undo.

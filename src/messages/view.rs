@@ -2,11 +2,11 @@
 //!
 //! View records only change what rebuild shows. Only one compaction takes effect: the newest one that is not retracted
 //! and whose first kept record exists. A compaction with `retry_of` replaces the summary of another one, and takes
-//! effect when that one would. A retraction can itself be retracted. A view record that cannot be applied is reported
-//! as a finding, and changes nothing.
+//! effect if the replaced compaction would. A retraction can itself be retracted. A view record that cannot be applied
+//! is reported as a finding, and changes nothing.
 //!
 //! View records are searched from the end backwards, down to the first record that the compaction in effect keeps.
-//! Earlier records are never read.
+//! Earlier records are read only if the first kept record of a newer compaction is not found.
 
 use crate::finding::Finding;
 use crate::finding::rules::{self, Rule};
@@ -34,7 +34,7 @@ pub struct EffectiveCompaction {
     pub at: u64,
     /// The summary.
     pub summary: Summary,
-    /// The scale derived from the provider's counts before it.
+    /// The ratio of the provider's counts before the compaction to our estimates.
     pub scale: Option<Scale>,
 }
 
@@ -69,13 +69,14 @@ pub struct View {
     /// For each target of a retraction in effect, the finding to report if the target does not exist.
     pub unseen_targets: HashMap<String, Finding>,
     /// For each record that is changed or retracted, the offset of the newest view record that does so. Provider counts
-    /// between the two are invalid.
+    /// in records between these two are invalid.
     pub changed_at: HashMap<String, u64>,
     /// All provider counts before this offset are invalid.
     pub counts_from: u64,
     /// True if compactions are ignored. Provider counts after a compaction are then invalid.
     pub is_whole: bool,
-    /// The scale that the newest view record stores, derived from counts that are no longer valid.
+    /// The scale that the newest view record stores: the ratio of the provider's counts, which the record makes
+    /// invalid, to our estimates.
     pub scale: Option<Scale>,
     /// The newest checkpoint, if it was asked for.
     pub checkpoint: Option<Box<LatestCheckpoint>>,
@@ -170,7 +171,7 @@ impl Places {
     }
 }
 
-/// A record's id and place.
+/// The id and the offset of a record.
 struct RecordAddress {
     id: String,
     offset: u64,

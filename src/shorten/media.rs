@@ -1,7 +1,7 @@
 //! Images and documents in tool results: kept, or replaced by one line of text each.
 //!
-//! A truncation record lists the hashes of those that it leaves out, in order, so it matches one result only. The line
-//! of text says how to read the original. If a result already contains such a line, it does not count as text of the
+//! A truncation record lists the hashes of the images and documents that it leaves out, in order, so it matches one
+//! result only. The line of text says how to read the original. Such a line in a result does not count as text of the
 //! result, and is not changed.
 
 use crate::json::Object;
@@ -37,7 +37,7 @@ fn recovery_hint(record: &str) -> String {
 }
 
 /// Marks the lines that replace images and documents, so that they do not count as text of the content. `left_out`
-/// holds the known names; without it, every line of this form is marked.
+/// holds the names in the truncation record; without it, every line of this form is marked.
 #[must_use]
 pub fn set_aside<'a>(
     mut content: Content<'a>,

@@ -13,7 +13,7 @@ use crate::shorten::{self, ResultText, media};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A tool result in the messages, with its content from before the truncation.
+/// A tool result in the messages, with its content from before this run.
 pub(super) struct FoundResult<'a> {
     /// The index of its message.
     pub message: usize,
@@ -111,8 +111,8 @@ impl<'a> FoundResult<'a> {
         &messages[self.message].content.blocks()[self.index]
     }
 
-    /// Shortens the result to `max` characters, starting from its text before the truncation. With `must_gain`, it
-    /// is changed only if that also saves tokens.
+    /// Shortens the result to `max` characters. Always cuts the text as it was before this run, so that repeated calls
+    /// do not cut what is already cut. With `must_gain`, the result is changed only if that also saves tokens.
     pub fn shorten(
         &mut self,
         messages: &mut [Message<'a>],
@@ -139,8 +139,8 @@ impl<'a> FoundResult<'a> {
         }
     }
 
-    /// Leaves out its next image or document that has more tokens than the line that replaces it. Returns `false`
-    /// if there is none.
+    /// Leaves out the result's next image or document that has more tokens than the line that replaces it. Returns
+    /// `false` if there is none.
     pub fn leave_out_next(
         &mut self,
         messages: &mut [Message<'a>],
@@ -178,22 +178,22 @@ impl<'a> FoundResult<'a> {
         shorten::show(&self.content, &self.text, shown, self.record_id())
     }
 
-    /// Returns its block with this content.
+    /// Returns the result's block with this content.
     fn with_content(&self, messages: &[Message<'a>], content: &Content<'_>) -> Option<Block<'a>> {
         let block = self.block(messages);
         let raw = Object::parse(&block.raw).ok()?.with("content", &content.to_json()).into();
         Some(Block { raw, kind: block.kind.clone() })
     }
 
-    /// Replaces its block.
+    /// Replaces the result's block in the messages.
     fn put(&self, messages: &mut [Message<'a>], changed: Block<'a>, tally: &mut Tally) {
         let block = &mut messages[self.message].content.blocks_mut()[self.index];
         tally.replace(self.message, block, &changed);
         *block = changed;
     }
 
-    /// Returns the truncation record, if the result has changed and its record is known. `scale` is derived from the
-    /// provider's counts that are now invalid.
+    /// Returns the truncation record, if the result has changed and its record is known. `scale` preserves the ratio
+    /// of the provider's counts to the estimate, because this record makes those counts invalid.
     pub fn record(&self, scale: Option<Scale>) -> Option<String> {
         let (meta, shown) = (self.meta.as_ref()?, self.shown.as_ref()?);
         let id = meta.original_id.as_ref().unwrap_or(&meta.tool_use_id);

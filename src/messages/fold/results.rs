@@ -99,7 +99,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
     }
 
     /// Assigns a result to the newest pending call with its id. If no call with this id was read yet, the result waits
-    /// for one. A second result, or one whose call was already laid out, is left out.
+    /// for one. A second result is left out, and so is one whose call was already laid out.
     fn place(&mut self, answer: PendingResult<'b>, record: &Record<'_>) {
         let id = answer.id.clone();
         let newest_call = self.calls.get(&id).map(|(number, call)| (number - self.first, *call));
