@@ -1,8 +1,8 @@
 //! Vector instructions (SIMD). No other module uses them.
 //!
 //! Every supported processor has vectors of 16 bytes; vectors of 32 bytes are detected at run time. Without
-//! those, claw-rebuild takes 1.10 (`--meta`) to 1.16 times as long on 256 MiB of input. Vectors of 64 bytes
-//! gained less than 5 %.
+//! the wider vectors, claw-rebuild takes 1.10 (`--meta`) to 1.16 times as long on 256 MiB of input. Vectors of
+//! 64 bytes gained less than 5 %.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use wide::u8x32;
@@ -10,7 +10,7 @@ use wide::u8x32;
 /// The size of a block, in bytes: all of it is marked at once.
 pub(crate) const STEP: usize = 64;
 
-/// For each kind of byte, the bits of its positions in a block, lowest first.
+/// For each kind of byte, a mask of its positions in a block; bit 0 is the first byte.
 pub(crate) struct Marks {
     pub(crate) quote: u64,
     pub(crate) backslash: u64,
@@ -26,9 +26,9 @@ pub(crate) trait Walk {
     /// The result.
     type Output;
 
-    /// Computes the result. `marks` returns the marks of a block; `equal` returns the bits of the bytes equal
-    /// to a given one, lowest first. An implementation must be `#[inline(always)]`, so that it is compiled for
-    /// the vectors that these two use.
+    /// Computes the result. `marks` returns the marks of a block; `equal` returns a mask of the positions at
+    /// which a block has the given byte. An implementation must be `#[inline(always)]`, so that it is compiled
+    /// for the vectors that these two use.
     fn walk(
         self,
         marks: impl Fn(&[u8; STEP]) -> Marks,
@@ -36,7 +36,7 @@ pub(crate) trait Walk {
     ) -> Self::Output;
 }
 
-/// The width in bytes of this processor's largest vectors; 0 until it is detected.
+/// The width in bytes of the vectors to use, 16 or 32; 0 until it is detected.
 static WIDTH: AtomicU8 = AtomicU8::new(0);
 
 /// Detects the vectors of this processor, unless that was done before. In a virtual machine, detection takes
@@ -76,7 +76,8 @@ fn with_any<W: Walk>(walk: W) -> W::Output {
     walk.walk(portable, portable_equal)
 }
 
-/// Computes the marks with vectors of 16 bytes.
+/// Computes the marks with the vectors that every processor has: `wide` splits a `u8x32` into two vectors of
+/// 16 bytes.
 #[inline]
 fn portable(part: &[u8; STEP]) -> Marks {
     let half = |half: &[u8]| {
@@ -95,7 +96,7 @@ fn portable(part: &[u8; STEP]) -> Marks {
     Marks::join(half(low), half(high))
 }
 
-/// Returns the bits of the bytes equal to `byte`, with vectors of 16 bytes.
+/// Returns a mask of the positions of `byte` in the block, computed in the same way as by [`portable`].
 #[inline]
 fn portable_equal(part: &[u8; STEP], byte: u8) -> u64 {
     let half = |half: &[u8]| {
@@ -133,7 +134,7 @@ mod avx2 {
         walk.walk(|part| marks(part), |part, byte| equal(part, byte))
     }
 
-    /// Returns the bits of the bytes equal to `byte`.
+    /// Returns a mask of the positions of `byte` in the block.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn equal(part: &[u8; STEP], byte: u8) -> u64 {

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// The most bytes that one step searches before it returns the lines it found.
+/// The largest [`Backward::reach`], in bytes.
 const MAX_REACH: u64 = 64 * 1024 * 1024;
 /// The number of bytes per read when looking for the ends of a line.
 const PART: u64 = 16 * 1024;
@@ -179,7 +179,7 @@ pub struct Backward<'s> {
     needles: &'s Needles,
     /// The offset at which the search begins, over all inputs.
     end: u64,
-    /// The search skips lines that begin before this offset, over all inputs.
+    /// The search skips matches before this offset, over all inputs.
     floor: u64,
     /// The beginning of the input that is being searched, over all inputs. The offsets below count from here.
     base: u64,
@@ -187,7 +187,7 @@ pub struct Backward<'s> {
     limit: u64,
     /// The beginning of the part that has been searched.
     upper: u64,
-    /// The fewest bytes that the next step searches.
+    /// The number of bytes that the next step searches even if it has found a match.
     reach: u64,
     /// The offsets of the matches of the last step, in order, without those in lines that were returned.
     found: Vec<u64>,
@@ -236,7 +236,7 @@ impl<'s> Backward<'s> {
         (self.upper, self.reach, self.last_line) = (self.limit, 0, u64::MAX);
     }
 
-    /// Makes the search skip lines that begin before `offset`, over all inputs.
+    /// Makes the search skip matches before `offset`, over all inputs.
     pub fn stop_at(&mut self, offset: u64) {
         self.floor = self.floor.max(offset);
     }

@@ -28,7 +28,7 @@ pub struct Lines<'i> {
     inputs: slice::Iter<'i, Input>,
     /// The bytes to read, counted over all inputs.
     range: Range<u64>,
-    /// Where the next input begins, in the same count.
+    /// The offset at which the next input begins, counted over all inputs.
     base: u64,
     open: Option<OpenInput<'i>>,
 }

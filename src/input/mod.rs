@@ -30,7 +30,7 @@ pub struct Input {
     pub length: u64,
     store: Arc<InputStore>,
     position: Arc<AtomicU64>,
-    /// Where its text comes from, if it was translated from another program's transcript.
+    /// The origin of its text, if it was translated from another program's transcript.
     origin: Option<Arc<Origin>>,
 }
 
@@ -87,7 +87,8 @@ impl Input {
         self.origin.as_deref()
     }
 
-    /// Returns the place that the user knows for a place in this input.
+    /// Maps a place in this input to the place in the file it was translated from, which is the one to show to the
+    /// user.
     #[must_use]
     pub fn original(&self, place: &Place) -> Place {
         self.origin().map_or_else(|| place.clone(), |origin| origin.original(place))
@@ -169,8 +170,8 @@ impl Input {
     }
 }
 
-/// Returns all findings of a reading: those of the translation of `inputs`, and then `findings`, with their places in
-/// the files that the user knows.
+/// Returns the findings from translating `inputs`, followed by `findings`, with their places mapped back to the
+/// original files.
 #[must_use]
 pub fn with_origins(inputs: &[Input], mut findings: Vec<Finding>) -> Vec<Finding> {
     let mut all = Vec::new();

@@ -32,7 +32,7 @@ impl SourcePlace {
     }
 }
 
-/// Something found while translating. Unlike a [`Finding`] it can be shared by threads.
+/// A finding from the translation. Unlike a [`Finding`], it can be shared by threads.
 #[derive(Clone, Debug)]
 pub struct Remark {
     /// The rule that is broken.
@@ -50,9 +50,9 @@ pub struct Remark {
 pub struct Origin {
     /// For each record, the offset at which its text begins, and its source; in order.
     pub places: Vec<(u64, SourcePlace)>,
-    /// What concerns every reader.
+    /// The findings that every program reports.
     pub remarks: Vec<Remark>,
-    /// What only a check reports, such as other branches.
+    /// The findings that only a check reports, such as other branches.
     pub notes: Vec<Remark>,
 }
 
@@ -70,7 +70,7 @@ impl Origin {
         self.source(place.offset).map_or_else(|| place.clone(), |it| it.in_input(&place.input))
     }
 
-    /// Returns the findings that concern every reader. `input` is the name of the source.
+    /// Returns the findings that every program reports. `input` is the name of the source.
     pub fn findings<'o>(&'o self, input: &'o Arc<str>) -> impl Iterator<Item = Finding> + 'o {
         self.remarks.iter().map(|remark| remark.finding(input))
     }

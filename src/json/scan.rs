@@ -224,8 +224,8 @@ fn part<const SIZE: usize>(bytes: &[u8], at: usize) -> [u8; SIZE] {
     })
 }
 
-/// Returns a bit for each of the first bytes from `at` on, lowest first: 1 for a quote, a backslash, a
-/// control character, or the end of the text.
+/// Returns a mask of the first [`SHORT`] bytes from `at` on: 1 for a quote, a backslash, a control character
+/// or the end of the text. Bit 0 is the first byte.
 #[inline]
 fn special(bytes: &[u8], at: usize) -> u16 {
     let part = u8x16::from(part::<SHORT>(bytes, at));
@@ -234,8 +234,8 @@ fn special(bytes: &[u8], at: usize) -> u16 {
     (is_special | is_control).to_bitmask() as u16
 }
 
-/// Returns the bits of the bytes that are escaped by a backslash. `is_escaped` is 0 or 1 for the first byte,
-/// and is updated for the byte after this block.
+/// Returns a mask of the positions that a backslash escapes; bit 0 is the first byte. `is_escaped` is 0 or 1
+/// for the first byte, and is updated for the byte after this block.
 #[inline]
 fn escaped(backslash: u64, is_escaped: &mut u64) -> u64 {
     const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
@@ -273,7 +273,7 @@ mod tests {
             state
         };
         for round in 0..20_000 {
-            // Sparse and dense backslashes.
+            // The rounds have sparse and dense backslashes in turn.
             let backslash = (0..round % 7).fold(random(), |bits, n| {
                 if n % 2 == 0 { bits & random() } else { bits | random() }
             });

@@ -74,7 +74,7 @@ struct BlockDraft {
     index: u64,
     /// The block from its start event.
     begun: String,
-    /// The text from its deltas, for each member of the block.
+    /// The text that the deltas add. This and the following fields each belong to one member of the block.
     text: RawString,
     thinking: RawString,
     signature: RawString,
@@ -195,7 +195,7 @@ fn shown(mut reply: Reply) -> Reply {
     Reply { stop_reason: None, ..reply }
 }
 
-/// Appends to a string member of a block. The addition may be long and is not copied.
+/// Appends `more`, which may be long and is not copied, to a string member of a block.
 fn with_more(mut raw: String, name: &str, more: RawString) -> String {
     let value_end = |raw: &str| {
         let object = Object::parse(raw).ok()?;
@@ -233,7 +233,8 @@ impl BlockDraft {
         }
     }
 
-    /// Returns the complete block. The input of a tool call that may be incomplete stays as in its start event.
+    /// Returns the complete block. If `may_be_partial` is true, a tool call whose input is incomplete keeps the
+    /// input of its start event.
     fn whole(self, may_be_partial: bool) -> Result<String, String> {
         let mut raw = self.begun;
         for (name, more) in

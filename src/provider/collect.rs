@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn v_an_invalid_input_is_never_treated_as_empty() {
+    fn an_invalid_input_is_never_treated_as_empty() {
         assert!(call_block("a", "f", r#"{"x":"#).is_err());
         assert!(call_block("a", "f", "[]").is_err());
         let spread = call_block("a", "f", "{\n \"x\": \"a\\nb  c\"}").unwrap();

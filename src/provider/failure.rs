@@ -30,7 +30,7 @@
 //! body is a stream, its first error event is used.
 //!
 //! An error may quote the request or the model's output. Therefore a text decides only at the beginning of the
-//! message, where the provider itself speaks; JSON later in the message is treated as a quotation.
+//! message, where the words are the provider's own; JSON later in the message is treated as a quotation.
 //!
 //! A body that is empty, HTML or otherwise not JSON is classified by its status alone and is never an overflow.
 //! That includes a 400 without a body: at least one provider reports an overflow this way, but detecting it takes

@@ -1,12 +1,13 @@
 //! Messages in the form of a provider's API, without the rest of a request.
 //!
-//! Requests of claw-call use the same conversion, except that they never contain thinking of another API.
+//! Requests of claw-call use the same conversion, except that only requests to Anthropic's API contain
+//! thinking.
 
 use crate::messages::Message;
 use crate::provider::{chat, gemini, ollama, openai};
 use crate::record::content::{Content, Role};
 
-/// The API whose form messages get.
+/// The API to convert messages for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Target {
     /// The Anthropic Messages API
@@ -20,7 +21,7 @@ pub enum Target {
     Gemini,
 }
 
-/// What becomes of thinking.
+/// The treatment of thinking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Thinking {
     /// Keep it, in the member that servers of this API use

@@ -1,12 +1,12 @@
 //! Messages in the form of Gemini's API.
 //!
 //! The results of a message and the user's text after them are parts of one message, because roles alternate. A
-//! response has the id of its call, and its text as `output`.
+//! `functionResponse` has the id of its call, and the text of the result as `output`.
 
 use crate::json::write::Members;
 use crate::provider::chat::{ChatTurn, UserPart};
 
-/// Returns the contents of a request.
+/// Converts turns to the `contents` of a request, one JSON object per message.
 #[must_use]
 pub(super) fn contents(turns: &[ChatTurn<'_>]) -> Vec<String> {
     let mut contents: Vec<(&str, Vec<String>)> = Vec::new();

@@ -142,8 +142,8 @@ pub struct Reply {
 pub struct FailedCall {
     /// The reason.
     pub failure: Failure,
-    /// The replies of the turn that the provider had paused, then the part of the last one shown before the
-    /// failure.
+    /// The replies after which the provider had paused the turn, then the part of the last reply that was
+    /// shown before the failure.
     pub shown: Vec<Reply>,
 }
 

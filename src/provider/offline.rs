@@ -2,7 +2,8 @@
 //!
 //! It refuses a prompt that exceeds its window with a real provider's error text and numbers. It answers a summary
 //! request with a digest of the quoted conversation, as JSON if the request asks for that, and everything else with the
-//! number of messages and the last line of the prompt. This is enough to try the whole guard anywhere.
+//! number of messages and the last line of the prompt. This is enough to try claw-turn and its guard against overflows
+//! without an account.
 
 use crate::estimate::{self, Estimate, Method};
 use crate::json::write::Members;

@@ -61,7 +61,7 @@ pub fn body(request: &ModelRequest<'_, '_>) -> String {
         .into_json()
 }
 
-/// Returns a message.
+/// Returns a turn as a message in Ollama's form.
 pub(super) fn message(turn: &ChatTurn<'_>) -> String {
     match turn {
         ChatTurn::User(parts) => user(parts),

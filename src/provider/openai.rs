@@ -80,7 +80,7 @@ pub fn body(request: &ModelRequest<'_, '_>) -> String {
         .into_json()
 }
 
-/// Returns a message.
+/// Returns a turn as a message of chat completions.
 pub(super) fn message(turn: &ChatTurn<'_>) -> String {
     match turn {
         ChatTurn::User(parts) => {

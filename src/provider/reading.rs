@@ -287,7 +287,7 @@ mod tests {
         (outcome.map_err(|failed| failed.failure), shown)
     }
 
-    /// Does the same for any protocol, and keeps the part of the reply in a failure.
+    /// Reads an answer in any protocol. A failure includes the part of the reply that was shown.
     fn read_as(
         protocol: Protocol,
         kind: &str,

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The mode of the directories it creates.
+/// The mode of the directories that the recorder creates.
 const DIRECTORY_MODE: u32 = 0o700;
-/// The mode of the files it creates.
+/// The mode of the files that the recorder creates.
 const FILE_MODE: u32 = 0o600;
 
 /// Writes exchanges into a cassette. Several processes may write into the same cassette at the same time.

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_found_and_little_of_it_is_shown() {
+    fn each_kind_is_found_and_only_its_beginning_is_shown() {
         for (sample, (kind, ..)) in samples().iter().zip(KINDS) {
             let shown = format!("what looks like {kind} ('{}…')", &sample[..SHOWN]);
             for text in [

@@ -34,7 +34,8 @@ fn escape(rest: &mut impl Iterator<Item = u8>) -> Option<u8> {
     }
 }
 
-/// Converts the Python dictionary at the beginning of `text` to JSON. The result is not checked; the caller parses it.
+/// Converts `text`, which must begin with a Python dictionary, to JSON. Text after the dictionary is converted along
+/// with it, and the result is not checked; the caller parses it.
 pub(super) fn dictionary(text: &str) -> Option<String> {
     let mut rest = text.starts_with("{'").then_some(text)?;
     let mut json = String::with_capacity(text.len());
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_decoded_up_to_their_end() {
+    fn a_string_is_decoded_up_to_its_end() {
         assert_eq!(string(r"'\xc3\xa9\n\'' more"), Some(("é\n'".to_owned(), " more")));
         assert_eq!(string("'cut"), Some(("cut".to_owned(), "")));
         assert_eq!(string("none"), None);

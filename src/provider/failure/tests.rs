@@ -26,7 +26,7 @@ fn error(text: &str) -> String {
     format!(r#"{{"error":{{"type":"invalid_request_error","message":{}}}}}"#, json(text))
 }
 
-/// Rule, prompt, limit and requested output of each text at status 400.
+/// The rule, the prompt, the limit and the requested output for a text at status 400, and the text.
 type Sample = (&'static str, Option<u64>, Option<u64>, Option<u64>, &'static str);
 
 const fn n(number: u64) -> Option<u64> {

@@ -1,4 +1,5 @@
-//! The texts with which providers report a window overflow, and the texts that only look like one.
+//! The texts with which providers report a window overflow, and those of other failures that could be mistaken for
+//! one.
 //!
 //! [`RULES`] is a table with one row per line, in the order in which the rows are tried. A row's family is the
 //! meaning of its text; the caller selects the families that count at the HTTP status. The order of the families
