@@ -104,8 +104,8 @@ fn stop_at_once() {
     }
 }
 
-/// Runs `before`, with the signal's number, when a signal is about to end the program. Then the line is erased and the
-/// program ends.
+/// Registers `before` to run, with the signal's number, when a signal is about to end the program. After it, the line
+/// is erased and the program ends.
 pub fn end_by_signals(before: fn(i32)) {
     signals::before_end(|_| stop_at_once());
     signals::before_end(before);

@@ -1,5 +1,5 @@
-//! Reads files below a directory. The kernel ensures that no path leads out of the directory: not by `..`, not by an
-//! absolute path, and not by a link, even if the link is created at the same time.
+//! Reads files and lists directories below a directory. The kernel ensures that no path leads out of the directory: not
+//! by `..`, not by an absolute path, and not by a link, even if the link is created at the same time.
 
 use crate::exit::{Error, Exit, fail};
 use crate::printable::printable;

@@ -185,7 +185,7 @@ impl<'a> Sealed<'a> {
         Sealed::of(text).filter(|_| !is_session(text))
     }
 
-    /// Reads a line that is not the header of a session.
+    /// Splits a line that is not the header of a session; the caller checks this.
     fn of(text: &'a str) -> Option<Sealed<'a>> {
         let (id, rest) = text.strip_prefix(concat!(opening!("id"), "\""))?.split_once("\",")?;
         let is_ours = id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,8 +1,8 @@
 //! A provider call with its retries.
 //!
 //! The caller supplies the [`Transport`] that sends, waits and tells the time. A request is sent again unchanged
-//! only after a failure that may be temporary (rate limit, overload, server error, no answer). A request that fits
-//! except for `max_tokens` is sent once more with a smaller `max_tokens`. No other request is repeated.
+//! only after a failure that may be temporary (rate limit, overload, server error, no usable answer). A request
+//! that fits except for `max_tokens` is sent once more with a smaller `max_tokens`. No other request is repeated.
 
 use crate::exit::Exit;
 use crate::json::Object;

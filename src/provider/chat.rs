@@ -1,7 +1,8 @@
-//! The conversion of messages and tools that chat completions and Ollama share.
+//! The conversion of messages and tools that chat completions and Ollama share. Messages for Gemini are made from its
+//! result.
 //!
 //! In both protocols a message is a text with tool calls beside it, and each tool result is a separate message.
-//! [`messages`] converts messages to that form, and [`tools`] converts tool definitions. [`draft`] converts an answer
+//! [`turns`] converts messages to that form, and [`tools`] converts tool definitions. [`draft`] converts an answer
 //! back to a reply. The exact JSON of a message differs and is written by each protocol's module.
 //!
 //! Texts stay raw JSON strings, so their bytes do not change.
@@ -19,12 +20,12 @@ use std::collections::HashMap;
 /// The prefix of a failed tool result's text, because these protocols have no `is_error` member.
 const FAILED: &str = "ERROR: ";
 
-/// A message in the form that both protocols share.
+/// A message in the form that the protocols share.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChatTurn<'m> {
     /// A user message; never empty.
     User(Vec<UserPart<'m>>),
-    /// An assistant message, with a text, calls, or both.
+    /// An assistant message, with thinking, a text or calls.
     Assistant {
         /// The joined thinking, as a JSON string, if it was asked for.
         thinking: Option<String>,

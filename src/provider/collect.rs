@@ -98,7 +98,7 @@ impl RawString {
         self.inner.push_str(quoted.unwrap_or_default());
     }
 
-    /// Returns the undecoded text between two other texts. It may be long and is not copied.
+    /// Returns the undecoded text between two other texts. It may be long, so its buffer is reused.
     pub(super) fn into_between(self, before: &str, after: &str) -> String {
         let mut text = self.inner;
         text.reserve_exact(before.len() + after.len());

@@ -8,7 +8,7 @@ pub(super) struct Extent {
     depth: usize,
     in_string: bool,
     is_escaped: bool,
-    /// True if the value does not begin with a bracket, so that its end cannot be found.
+    /// True if the value does not begin with a brace or a bracket, so that its end cannot be found.
     is_other: bool,
     end: Option<usize>,
 }

@@ -10,8 +10,8 @@ use std::path::Path;
 
 /// The request headers that are recorded. Headers that carry keys are not among them.
 pub const REQUEST_HEADERS: [&str; 3] = ["content-type", "anthropic-version", "anthropic-beta"];
-/// The answer's headers that are recorded: those that affect how it is read. Request ids are replaced by
-/// [`REQUEST_ID`] and the request's key.
+/// The answer's headers that are recorded: those that affect how it is read, and request ids, which are replaced
+/// by [`REQUEST_ID`] and the request's key.
 pub const RESPONSE_HEADERS: [&str; 6] = [
     "content-type",
     "retry-after",
