@@ -1,7 +1,7 @@
 //! Writes the conversation of a transcript in the form of another program.
 //!
-//! The messages are those that rebuild gives, so a compaction in effect is written as one, and what it covers is left
-//! out. Each program reads the file to the same messages.
+//! The messages are those that rebuild shows: the summary of a compaction in effect is written, and the messages that
+//! it covers are left out. Each program reads the same messages from its file.
 
 mod claude_code;
 mod pi;
@@ -36,7 +36,7 @@ struct Exported {
     id: String,
     /// The directory that the session belongs to.
     directory: String,
-    /// The time of the session in microseconds since 1970, for messages without one.
+    /// The time of the first record, in microseconds since 1970. The header and the summary get this time.
     time: i64,
     /// The summary, if a compaction applies.
     summary: Option<String>,
@@ -46,7 +46,7 @@ struct Exported {
 /// A message to export.
 struct ExportedMessage {
     message: Message<'static>,
-    /// What the first record of the message says.
+    /// The facts of the first record of the message.
     facts: RecordFacts,
 }
 
@@ -58,7 +58,7 @@ struct RecordFacts {
     usage: Option<String>,
 }
 
-/// Returns the text of the file for a transcript. `directory` is where the session continues.
+/// Returns the text of the file for a transcript. `directory` is the working directory to write into it.
 ///
 /// # Errors
 /// When the transcript cannot be read.
@@ -112,7 +112,7 @@ impl Exported {
                 is_after_summary = true;
                 continue;
             }
-            // The reply to the summary is added when the file is read.
+            // The reply to the summary is left out, because it is added again when the file is read.
             if std::mem::take(&mut is_after_summary)
                 && message.content == summary::acknowledgement().content
             {
@@ -120,7 +120,7 @@ impl Exported {
             }
             let id = meta.map(|meta| meta.id.to_string()).unwrap_or_default();
             let mut own = facts.remove(&id).unwrap_or_default();
-            // A reply without a model is taken for one of the same model as the reply before it.
+            // A reply without a model gets the model of the reply before it.
             model = own.model.take().or(model);
             own.model.clone_from(&model);
             exported.messages.push(ExportedMessage { message, facts: own });
@@ -144,7 +144,8 @@ impl Exported {
 }
 
 impl RecordFacts {
-    /// Returns the facts of a record. `first` is the time of the first record, for one without a time.
+    /// Returns the facts of a record. `first` is the time of the first record, which is used if this record has no
+    /// time.
     fn of(record: &Object<'_>, first: Option<i64>) -> RecordFacts {
         RecordFacts {
             time: record.get("ts").and_then(time::of_ts).or(first).unwrap_or(0),
@@ -183,7 +184,7 @@ impl ExportedMessage {
         self.facts.model.as_deref().unwrap_or("unknown")
     }
 
-    /// Returns a count of the provider.
+    /// Returns the provider's token count `name`, or 0 if there is none.
     fn count(&self, name: &str) -> u64 {
         let usage = self.facts.usage.as_deref().and_then(|raw| Object::parse(raw).ok());
         usage.and_then(|usage| usage.number(name)).unwrap_or(0)

@@ -25,7 +25,7 @@ pub struct Cassette {
 struct Recording {
     /// The name of its directory.
     name: String,
-    /// Its key and content, as soon as it was read.
+    /// Its key and content, once they have been read.
     content: Option<(String, Exchange)>,
     is_returned: bool,
 }
@@ -110,7 +110,7 @@ impl Cassette {
         Ok(())
     }
 
-    /// Returns the next exchange with this key, of the recordings that were read.
+    /// Returns the next exchange with this key among the recordings read so far.
     fn take(&mut self, key: &str) -> Option<Exchange> {
         let matching = self.recordings.iter_mut().filter(|recording| recording.has_key(key));
         let next = matching.skip(self.skipped).find(|recording| !recording.is_returned)?;
@@ -343,7 +343,7 @@ mod tests {
             let error = Cassette::open(dir.path()).unwrap().next(PATH, "{}").unwrap_err();
             assert!(matches!(error, LookupError::Broken(_)), "{error:?}");
         }
-        // It does not concern requests that have a recording of their own.
+        // A broken recording does not affect requests that have other recordings.
         record(dir.path(), PATH, "[]", "y");
         let mut cassette = Cassette::open(dir.path()).unwrap();
         assert_eq!(next(&mut cassette, "[]"), Ok("y".to_owned()));

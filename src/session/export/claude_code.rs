@@ -4,7 +4,7 @@ use super::{Exported, ExportedMessage, timestamp};
 use crate::json::write::Members;
 use crate::record::content::Block;
 
-/// The version of the program whose form is written.
+/// The version of Claude Code that the records name.
 const VERSION: &str = "2.1.330";
 
 /// Returns the text of the file.
@@ -40,7 +40,7 @@ pub fn text(exported: &Exported) -> String {
     chain.text
 }
 
-/// Records of which each follows the one before.
+/// The records written so far, each with the id of the one before it.
 struct Chain<'e> {
     exported: &'e Exported,
     text: String,

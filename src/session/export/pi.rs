@@ -17,7 +17,8 @@ pub fn text(exported: &Exported) -> String {
             .into_line(),
     );
     if let Some(summary) = &exported.summary {
-        // The first kept record must come before the compaction.
+        // The first kept record must come before the compaction, so write a record without content for
+        // it to name.
         let time = timestamp(exported.time);
         chain.entry("custom", &time, |it| it.string("customType", "clawutils"));
         let kept = chain.id(chain.count);
@@ -44,7 +45,7 @@ pub fn text(exported: &Exported) -> String {
     chain.text
 }
 
-/// Records of which each follows the one before.
+/// The records written so far, each with the id of the one before it.
 struct Chain {
     text: String,
     count: usize,
@@ -142,7 +143,8 @@ fn text_block(raw: &str) -> String {
     Members::of_type("text").raw("text", raw).into_json()
 }
 
-/// Returns a block of text or an image in pi's form. Other blocks become text, because pi has no other.
+/// Returns a block of text or an image in pi's form. Other blocks become text, because pi has no other
+/// kinds.
 fn content(raw: &str) -> String {
     let Ok(object) = Object::parse(raw) else { return text_block(&json::quote(raw)) };
     let source = object.get("source").and_then(|raw| Object::parse(raw).ok());
