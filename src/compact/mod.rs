@@ -92,7 +92,7 @@ pub struct CutPlan {
     pub pinned: Vec<String>,
     /// The files that the covered tool calls read or changed.
     pub details: Details,
-    /// The number of covered turns that no checkpoint covers.
+    /// The number of turns that this compaction covers and no checkpoint does.
     pub turns: u64,
 }
 

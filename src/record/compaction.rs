@@ -25,7 +25,7 @@ pub struct Summary {
     pub details: Details,
     /// True if this summary, or an earlier one that it includes, is a substitute until a model can make a real one.
     pub needs_retry: bool,
-    /// The number of covered turns that no checkpoint covers.
+    /// The number of turns that this compaction covers and no checkpoint does.
     pub turns: u64,
     /// The tokens of the request right after the compaction, as its record states them.
     pub tokens_after: Option<u64>,

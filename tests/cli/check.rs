@@ -315,10 +315,12 @@ fn every_rule_is_tested() {
     let tried: BTreeSet<&str> = damaged_transcripts().iter().map(|damage| damage.rule).collect();
     // The tests in src/dialect cover these.
     let of_dialects = [
+        "missing-base",
         "missing-parent",
         "other-branch",
         "other-root",
         "parent-cycle",
+        "system-prompt",
         "unknown-type",
         "unknown-version",
     ];

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::common::{AssertExt, Sandbox};
 
 /// Returns a directory of the corpus, or `None` if there is no corpus.
-#[expect(clippy::print_stdout, reason = "a skipped test reports it")]
+#[expect(clippy::print_stdout, reason = "the test reports that it was skipped")]
 fn corpus(name: &str) -> Option<PathBuf> {
     let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/corpus"));
     let directory = env::var_os("CLAW_CORPUS").map_or_else(beside, PathBuf::from).join(name);

@@ -127,7 +127,8 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
                 self.early.push(EarlyResult { answer, source: RecordName::of(record) });
             }
             _ => {
-                let what = format!("result of call '{id}' is the second or too late; left out");
+                let what =
+                    format!("result of call '{id}' is a duplicate or comes too late; left out");
                 self.note(&rules::DUPLICATE_RESULT, record, what);
             }
         }

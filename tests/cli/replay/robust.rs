@@ -61,7 +61,7 @@ fn two_runs_do_not_share_a_state_file() {
 }
 
 #[test]
-fn hostile_files_are_reports_and_not_the_end_of_the_run() {
+fn hostile_files_are_reported_and_do_not_end_the_run() {
     let sandbox = Sandbox::new();
     sandbox.write("d/empty.jsonl", "");
     sandbox
@@ -87,7 +87,11 @@ fn hostile_files_are_reports_and_not_the_end_of_the_run() {
     assert_eq!(reports[5]["cases"][0]["line"], 4);
 }
 
+<<<<<<< HEAD
 /// A transcript that is larger than the memory that the program may take besides its own code.
+=======
+/// Checks that a large transcript gives the same report when the address space is limited to 40 MiB.
+>>>>>>> 5847292 (Reword the remaining sentences of the last readings)
 #[test]
 fn memory_does_not_depend_on_the_size_of_a_transcript() {
     let sandbox = Sandbox::new();
