@@ -87,11 +87,7 @@ fn hostile_files_are_reported_and_do_not_end_the_run() {
     assert_eq!(reports[5]["cases"][0]["line"], 4);
 }
 
-<<<<<<< HEAD
-/// A transcript that is larger than the memory that the program may take besides its own code.
-=======
-/// Checks that a large transcript gives the same report when the address space is limited to 40 MiB.
->>>>>>> 5847292 (Reword the remaining sentences of the last readings)
+/// The transcript is larger than the memory that the program may take besides its code.
 #[test]
 fn memory_does_not_depend_on_the_size_of_a_transcript() {
     let sandbox = Sandbox::new();
