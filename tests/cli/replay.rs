@@ -2,6 +2,7 @@
 
 #[cfg(feature = "http")]
 mod call;
+mod edges;
 mod engines;
 mod formats;
 mod diff;

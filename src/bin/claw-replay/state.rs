@@ -10,16 +10,21 @@ use clawutils::exit::{Exit, fail};
 use clawutils::json::Object;
 use clawutils::json::write::Members;
 use foldhash::fast::RandomState;
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The number of hexadecimal digits of a key.
 const DIGITS: usize = 32;
+/// The number of bytes at the beginning of a line that hold the key.
+const BEGINNING: usize = KEY.len() + DIGITS + 1;
+/// The longest line that is used, in bytes. The report of a longer one is made again.
+const MAX_LINE: usize = 64 * 1024 * 1024;
 
 /// The key of a report: see the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,8 +71,13 @@ impl State {
         let name = path.display();
         let cannot = || format!("cannot open '{name}'");
         let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600);
+        // A pipe or a device must not make the program wait before it is refused.
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+        options.read(true).append(true).create(true).mode(0o600).custom_flags(flags);
         let file = options.open(path).with_context(cannot)?;
+        if !file.metadata().with_context(cannot)?.is_file() {
+            return refuse(path);
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -77,32 +87,42 @@ impl State {
             Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
         }
         let mut state = State { path: path.to_owned(), file, places: HashMap::default() };
-        let end = state.read()?;
+        let read = state.read().with_context(|| format!("cannot read '{name}'"))?;
+        let Some(end) = read else { return refuse(path) };
         state.file.set_len(end).with_context(|| format!("cannot write '{name}'"))?;
         Ok(state)
     }
 
-    /// Notes the places of all lines, and returns the end of the last complete one.
-    fn read(&mut self) -> anyhow::Result<u64> {
-        let mut reader = BufReader::new(&self.file);
-        let (mut line, mut begin) = (Vec::new(), 0);
+    /// Notes the places of all lines, and returns the end of the last complete one; `None` if this is not a state file.
+    /// Only the beginning of a line is kept in memory.
+    fn read(&mut self) -> io::Result<Option<u64>> {
+        let (mut reader, mut begin) = (BufReader::new(&self.file), 0);
         loop {
-            line.clear();
-            let read = reader.read_until(b'\n', &mut line);
-            let length = read.with_context(|| format!("cannot read '{}'", self.path.display()))?;
+            let mut line = Vec::with_capacity(BEGINNING);
+            reader.by_ref().take(BEGINNING as u64).read_until(b'\n', &mut line)?;
             let key = digits_of(&line);
-            if begin == 0 && length > 0 && key.is_none() && !is_beginning(&line) {
-                let text = format!("cannot use '{}': not a state file", self.path.display());
-                return fail(Exit::Data, text + "; give another file, or one that does not exist");
+            if begin == 0 && !line.is_empty() && key.is_none() && !is_beginning(&line) {
+                return Ok(None);
             }
-            if line.last() != Some(&b'\n') {
-                return Ok(begin);
+            let rest = if line.ends_with(b"\n") { 0 } else { reader.skip_until(b'\n')? };
+            let length = line.len() + rest;
+            let end = begin + length as u64;
+            let is_last = reader.fill_buf()?.is_empty();
+            if length == 0 || is_last && !self.ends_a_line(end)? {
+                return Ok(Some(begin));
             }
-            if let Some(number) = key.and_then(Key::number) {
+            if let Some(number) = key.and_then(Key::number).filter(|_| length <= MAX_LINE) {
                 self.places.insert(number, (begin, length));
             }
-            begin += length as u64;
+            begin = end;
         }
+    }
+
+    /// Returns true if the byte before `end` is a line feed.
+    fn ends_a_line(&self, end: u64) -> io::Result<bool> {
+        let mut last = [0];
+        self.file.read_exact_at(&mut last, end - 1)?;
+        Ok(last == *b"\n")
     }
 
     /// Returns the report with this key, if there is one.
@@ -124,6 +144,11 @@ impl State {
         let written = (&self.file).write_all(lines.as_bytes());
         written.with_context(|| format!("cannot write '{}'", self.path.display()))
     }
+}
+
+fn refuse<T>(path: &Path) -> anyhow::Result<T> {
+    let text = format!("cannot use '{}': not a state file", path.display());
+    fail(Exit::Data, text + "; give another file, or one that does not exist")
 }
 
 /// Returns the line of a report, which is JSON.

@@ -1,0 +1,30 @@
+//! claw-replay with operands, state files and outputs that are not what they should be.
+
+use predicates::str::contains;
+
+use super::{check, each, transcript};
+use crate::common::{AssertExt, Sandbox};
+
+#[test]
+fn only_a_regular_file_with_reports_is_used_as_a_state_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.jsonl", transcript(1));
+    // The second file begins like a state file.
+    let key = "{\"key\":\"0123456789abcdef0123456789abcdef\"";
+    sandbox.write("long", key);
+    let make = "mkfifo pipe; truncate -s 1G sparse long; touch empty";
+    sandbox.sh(make).assert().success();
+    let run = |path: &str| {
+        let script =
+            "ulimit -v 200000; exec timeout 20 claw-replay check --quiet --state \"$1\" a.jsonl";
+        sandbox.sh(script).args(["sh", path]).assert()
+    };
+    for path in ["pipe", "/dev/zero", "/dev/full", "/dev/null", "sparse"] {
+        let text = format!("claw-replay: cannot use '{path}': not a state file; ");
+        run(path).code(65).stdout("").stderr(contains(text));
+    }
+    for path in ["long", "empty"] {
+        run(path).success();
+        assert_eq!(sandbox.read_text(path).lines().count(), 1, "{path}");
+    }
+}
