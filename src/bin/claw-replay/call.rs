@@ -97,7 +97,8 @@ impl Mode for Call {
         run.expected.write(ids)?;
         let numbers = run.numbers.to_members(turns.len(), &self.limits, self.repeat);
         let report = Report::new(self.name(), &transcript.name, run.cases, numbers);
-        Ok(Report { is_lasting: !run.has_failed, ..report })
+        let is_lasting = !run.has_failed && !run.expected.is_changed();
+        Ok(Report { is_lasting, ..report })
     }
 }
 

@@ -116,7 +116,8 @@ pub struct Report {
     pub cases: Vec<Case>,
     /// The numbers of the mode.
     pub numbers: Members,
-    /// False if the next run may come to another result, because a call of a model failed. Not part of the JSON.
+    /// False if the state file must not keep the report: a call of a model failed, so the next run may come to another
+    /// result, or the run wrote expected replies, which a kept report would not do. Not part of the JSON.
     pub is_lasting: bool,
 }
 

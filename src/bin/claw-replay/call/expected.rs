@@ -70,6 +70,11 @@ impl Expected {
         }
     }
 
+    /// Returns true if a reply was set.
+    pub fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
     /// Writes the replies for the records `ids`, in that order, if something was changed. Removes the file if there are
     /// none.
     ///

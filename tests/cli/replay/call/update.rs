@@ -35,6 +35,24 @@ fn an_updated_reply_is_expected_and_the_transcript_stays_the_same() {
     run(&[]).code(1);
 }
 
+/// A report from the state file must not take the place of writing the expected reply.
+#[test]
+fn an_expected_reply_that_was_removed_is_written_again() {
+    let sandbox = Sandbox::new();
+    sealed(&sandbox, "s.jsonl", &[prompt("why?"), answer("old")]);
+    let run = || offline(&sandbox, &["--update", "--state", "kept", "s.jsonl"]).success();
+    let first = run().stdout_text();
+    let expected = sandbox.read_text("s.jsonl.expected");
+    std::fs::remove_file(sandbox.path("s.jsonl.expected")).expect("the file");
+    assert_eq!(run().stdout_text(), first);
+    assert_eq!(sandbox.read_text("s.jsonl.expected"), expected);
+    // A run that updates nothing is kept.
+    for _ in 0..2 {
+        run();
+        assert_eq!(sandbox.read_text("kept").lines().count(), 1);
+    }
+}
+
 #[test]
 fn expectations_of_another_recording_are_ignored() {
     let sandbox = Sandbox::new();
