@@ -1,6 +1,6 @@
 //! Input from files and standard input, and buffered standard output.
 
-use crate::cli::progress;
+use crate::cli::{closed, progress};
 use crate::dialect::{self, Choice, Dialect};
 use crate::exit::{Error, Exit};
 use crate::input::Input;
@@ -259,6 +259,9 @@ impl Output {
         pieces.extend_from_slice(more);
         let mut left = &mut pieces[..];
         IoSlice::advance_slices(&mut left, 0);
+        if !left.is_empty() {
+            closed::check()?;
+        }
         while !left.is_empty() {
             let most = left.len().min(MAX_SLICES);
             match rustix::io::writev(&self.stdout, &left[..most]) {

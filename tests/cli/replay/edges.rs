@@ -28,3 +28,30 @@ fn only_a_regular_file_with_reports_is_used_as_a_state_file() {
         assert_eq!(sandbox.read_text(path).lines().count(), 1, "{path}");
     }
 }
+
+#[test]
+fn reports_are_not_lost_if_standard_output_is_closed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.jsonl", transcript(1));
+    let closed = "standard output is closed; redirect it to a file, a pipe or /dev/null\n";
+    for (script, what) in [
+        ("claw-replay check --quiet a.jsonl", "claw-replay: cannot write '<stdout>'"),
+        ("claw-replay check --quiet --tap a.jsonl", "claw-replay: cannot write '<stdout>'"),
+        (
+            "echo Hi | claw-append --assistant --print s.jsonl",
+            "claw-append: cannot write '<stdout>' ('s.jsonl' has the records)",
+        ),
+    ] {
+        sandbox
+            .sh(&[script, " >&-"].concat())
+            .assert()
+            .code(74)
+            .stderr(format!("{what}: {closed}"));
+        // Other programs open /dev/null for reading and writing before they start this one.
+        for null in [">/dev/null", "1<>/dev/null"] {
+            sandbox.sh(&format!("{script} {null}")).assert().success().stderr("");
+        }
+    }
+    assert_eq!(sandbox.read_json("s.jsonl").len(), 3);
+    sandbox.sh("echo Hi | claw-append --assistant s.jsonl >&-").assert().success().stderr("");
+}

@@ -1,0 +1,34 @@
+//! Detects that standard output was closed when the program started.
+//!
+//! The Rust runtime opens /dev/null in place of a closed descriptor, so everything that is written would be lost without
+//! an error. Afterwards, the two cases cannot be told apart: many programs start others with /dev/null, opened for
+//! reading and writing, as standard output. So this looks at the descriptor before the runtime does.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// True if standard output was closed.
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// The functions that the loader calls before `main`, with arguments that this one ignores.
+#[allow(unsafe_code, reason = "nothing else runs before the runtime of Rust")]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = note;
+
+/// Makes one system call. The standard library must not be used this early.
+extern "C" fn note() {
+    let flags = rustix::io::fcntl_getfd(rustix::stdio::stdout());
+    IS_CLOSED.store(flags == Err(rustix::io::Errno::BADF), Ordering::Relaxed);
+}
+
+/// Checks that standard output was not closed when the program started.
+///
+/// # Errors
+/// If it was.
+pub fn check() -> std::io::Result<()> {
+    let text = "standard output is closed; redirect it to a file, a pipe or /dev/null";
+    match IS_CLOSED.load(Ordering::Relaxed) {
+        true => Err(std::io::Error::other(text)),
+        false => Ok(()),
+    }
+}
