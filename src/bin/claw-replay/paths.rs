@@ -5,7 +5,7 @@
 
 use anyhow::Context;
 use clawutils::cli::open_stdin;
-use clawutils::exit::{Exit, fail};
+use clawutils::exit::{Error, Exit, fail};
 use foldhash::fast::RandomState;
 use glob::{MatchOptions, Pattern};
 use sha2::{Digest, Sha256};
@@ -80,7 +80,7 @@ impl Shard {
     }
 }
 
-/// A path to work on, and the error if it is that of a directory that cannot be read.
+/// A path to work on, and the error if it is that of a directory that cannot be read or has no transcripts.
 #[derive(Debug)]
 pub struct FoundPath {
     /// The path.
@@ -94,6 +94,8 @@ pub struct Paths {
     operands: vec::IntoIter<PathBuf>,
     list: Option<List>,
     walk: Option<Walk>,
+    /// True if nothing was found yet in the directory of `walk`.
+    is_walk_empty: bool,
     globs: Vec<Pattern>,
     /// A file that is not a transcript, even if it is found in a directory.
     except: Option<PathBuf>,
@@ -122,6 +124,7 @@ impl PathArgs {
             operands: self.paths.into_iter(),
             list,
             walk: None,
+            is_walk_empty: true,
             globs: self.globs.glob,
             except: except.and_then(|path| path.canonicalize().ok()),
             shard: self.shard,
@@ -139,6 +142,7 @@ impl Paths {
             operands: files.into_iter(),
             list: None,
             walk: None,
+            is_walk_empty: true,
             globs: Vec::new(),
             except: None,
             shard: None,
@@ -172,15 +176,19 @@ impl Paths {
         loop {
             while let Some(found) = self.walk.as_mut().and_then(|walk| walk.next(&self.globs)) {
                 if !self.is_excepted(&found.path) {
+                    self.is_walk_empty = false;
                     return Ok(Some(found));
                 }
             }
-            self.walk = None;
+            if let Some(Walk { directory, .. }) = self.walk.take().filter(|_| self.is_walk_empty) {
+                return Ok(Some(without_transcripts(directory)));
+            }
             let Some(path) = self.next_given()? else { return Ok(None) };
             if !path.is_dir() {
                 return Ok(Some(FoundPath { path, error: None }));
             }
             self.walk = Some(Walk::new(path));
+            self.is_walk_empty = true;
         }
     }
 
@@ -231,6 +239,12 @@ impl Walk {
             }
         })
     }
+}
+
+/// Returns a directory with the error that it has no transcripts.
+fn without_transcripts(path: PathBuf) -> FoundPath {
+    let text = format!("no transcripts in '{}'; check the path and --glob", path.display());
+    FoundPath { path, error: Some(Error::new(Exit::Failed, text).into()) }
 }
 
 /// Returns the paths below `directory` of the files that a pattern matches, in order.

@@ -79,18 +79,18 @@ pub struct WorkArgs {
 /// Examines all transcripts of `args` and returns the exit status.
 ///
 /// # Errors
-/// Fails if the list of paths cannot be read, if a report cannot be written, and if there is no transcript.
+/// Fails if the list of paths cannot be read or is empty, and if a report cannot be written.
 pub fn run(mode: impl Mode + 'static, args: RunArgs, log: Log) -> anyhow::Result<Exit> {
     let RunArgs { paths, state, work } = args;
     if state.is_some() {
         cli::survive_file_limits()?;
     }
-    let may_be_none = paths.files_from.is_some() || paths.shard.is_some();
+    let may_be_none = paths.shard.is_some();
     // The file must exist when the paths are opened, because it may be in a directory of transcripts.
     let kept = state.as_deref().map(State::open).transpose()?;
     let totals = run_on(mode, (paths.open(state.as_deref())?, kept), &work, log)?;
     if totals.all() == 0 && !may_be_none {
-        return fail(Exit::Failed, "no transcripts found; check the paths and --glob");
+        return fail(Exit::Failed, "the list of paths is empty; check the program that wrote it");
     }
     Ok(end(totals, &work, log))
 }

@@ -55,3 +55,29 @@ fn reports_are_not_lost_if_standard_output_is_closed() {
     assert_eq!(sandbox.read_json("s.jsonl").len(), 3);
     sandbox.sh("echo Hi | claw-append --assistant s.jsonl >&-").assert().success().stderr("");
 }
+
+#[test]
+fn each_directory_without_transcripts_is_a_failure() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.jsonl", transcript(1));
+    sandbox.write("other/text", "text");
+    sandbox.sh("mkdir empty").assert().success();
+    for directory in ["empty", "other"] {
+        let reports = check(&sandbox, &[directory, "a.jsonl"]).code(1).json();
+        assert_eq!(each(&reports, "status"), ["unreadable", "passed"]);
+        let text = format!("no transcripts in '{directory}'; check the path and --glob");
+        assert_eq!((&reports[0]["message"], &reports[0]["exit"]), (&text.into(), &1.into()));
+    }
+    // The parts of a run have one report of it together, and a part may be empty.
+    let parts = ["1/3", "2/3", "3/3"].map(|part| {
+        let run = check(&sandbox, &["--shard", part, "empty"]);
+        (run.get_output().status.code(), run.lines().len())
+    });
+    assert_eq!(parts.iter().filter(|part| **part == (Some(1), 1)).count(), 1, "{parts:?}");
+    assert_eq!(parts.iter().filter(|part| **part == (Some(0), 0)).count(), 2, "{parts:?}");
+    // Files that were found before are transcripts, too.
+    sandbox.write("d/a.jsonl", transcript(1));
+    assert_eq!(check(&sandbox, &["d", "./d", "d/a.jsonl"]).success().json().len(), 1);
+    let list = sandbox.cmd("claw-replay").args(["check", "--files-from", "-"]).write_stdin("\n");
+    list.assert().code(1).stdout("").stderr(contains("the list of paths is empty; "));
+}
