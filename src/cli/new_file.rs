@@ -1,10 +1,12 @@
 //! An output file that appears under its name only when it is complete.
 //!
 //! It is written under a temporary name in the same directory and then renamed, so a process that is killed never
-//! leaves half a file under the final name. A device or a pipe, which cannot be replaced, is written directly.
+//! leaves half a file under the final name. A device, a pipe or an open file such as
+//! `/dev/stderr`, which cannot be replaced, is written directly.
 
 use std::fs::{File, OpenOptions, hard_link, remove_file, rename};
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +32,7 @@ impl NewFile {
     /// If it cannot be created.
     pub fn create(path: &Path, mode: u32) -> io::Result<NewFile> {
         let (file, temporary) = match is_direct(path) {
-            true => (OpenOptions::new().write(true).truncate(true).open(path)?, None),
+            true => (open_direct(path)?, None),
             false => {
                 let temporary = Temporary::beside(path)?;
                 (temporary.create(mode)?, Some(temporary))
@@ -73,6 +75,23 @@ impl Write for NewFile {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Opens a file that is written directly. It may be a log, of which nothing is overwritten: a name of standard output or
+/// standard error stands for the open file with its position, and any other file is appended to.
+fn open_direct(path: &Path) -> io::Result<File> {
+    let is_name_of = |number: &str, name: &str| {
+        [name, &["/dev/fd/", number].concat(), &["/proc/self/fd/", number].concat()]
+            .iter()
+            .any(|name| path == Path::new(name))
+    };
+    if is_name_of("1", "/dev/stdout") {
+        return Ok(io::stdout().as_fd().try_clone_to_owned()?.into());
+    }
+    if is_name_of("2", "/dev/stderr") {
+        return Ok(io::stderr().as_fd().try_clone_to_owned()?.into());
+    }
+    OpenOptions::new().append(true).open(path)
 }
 
 /// Returns true if a path is a device, a pipe, or the name of an open file, such as `/dev/stdout`.

@@ -81,3 +81,33 @@ fn each_directory_without_transcripts_is_a_failure() {
     let list = sandbox.cmd("claw-replay").args(["check", "--files-from", "-"]).write_stdin("\n");
     list.assert().code(1).stdout("").stderr(contains("the list of paths is empty; "));
 }
+
+#[test]
+fn a_log_that_standard_error_goes_to_is_not_truncated() {
+    for (option, log, number) in [
+        ("--markdown", "/dev/stderr", 2),
+        ("--junit", "/dev/stdout", 1),
+        ("--markdown", "/dev/fd/2", 2),
+        ("--junit", "/proc/self/fd/1", 1),
+        ("--markdown", "/dev/fd/3", 3),
+    ] {
+        for direction in [">", ">>"] {
+            let sandbox = Sandbox::new();
+            sandbox.write("a.jsonl", transcript(1));
+            sandbox.write("log", "");
+            let script = format!(
+                "{{ echo before >&{number}; claw-replay check {option} {log} a.jsonl; }} {number}{direction}log"
+            );
+            sandbox.sh(&script).assert().success();
+            let text = sandbox.read_text("log");
+            let part = if option == "--junit" {
+                "</testsuites>"
+            } else {
+                "## claw-replay\n\n1 file: 1 passed"
+            };
+            assert!(text.starts_with("before\n") && text.contains(part), "{script}:\n{text}");
+            let own = ["{\"path\":\"a.jsonl\"", "claw-replay: 1 file"].get(number - 1);
+            assert!(own.is_none_or(|own| text.contains(own)), "{script}:\n{text}");
+        }
+    }
+}
