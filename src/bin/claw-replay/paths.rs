@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::hash::BuildHasher;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::vec;
@@ -231,11 +231,10 @@ impl Walk {
             Err(error) => {
                 let path = error.path().unwrap_or(directory).to_owned();
                 let why = format!("cannot read '{}'", path.display());
-                let error = std::io::Error::from(error);
                 // The error of walkdir repeats the path, the one that it contains does not.
-                let kind = error.raw_os_error().map(std::io::Error::from_raw_os_error);
-                let error = anyhow::Error::from(kind.unwrap_or(error)).context(why);
-                Some(FoundPath { path, error: Some(error) })
+                let cause = error.into_io_error();
+                let cause = cause.unwrap_or_else(|| io::Error::other("it contains itself"));
+                Some(FoundPath { path, error: Some(anyhow::Error::from(cause).context(why)) })
             }
         })
     }

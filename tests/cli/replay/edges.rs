@@ -111,3 +111,16 @@ fn a_log_that_standard_error_goes_to_is_not_truncated() {
         }
     }
 }
+
+#[test]
+fn an_error_in_a_directory_is_described_once() {
+    let sandbox = Sandbox::new();
+    let deep = "mkdir d && cd d && name=$(printf %0250d 0)
+        for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do mkdir \"$name\" && cd -P \"$name\"; done";
+    sandbox.sh(deep).assert().success();
+    let reports = check(&sandbox, &["d"]).code(1).json();
+    let message = reports[0]["message"].as_str().expect("a message");
+    let (path, why) = message.split_once("': ").expect("a path");
+    assert!(path.starts_with("cannot read 'd/000"), "{message}");
+    assert_eq!(why, "file name too long");
+}
