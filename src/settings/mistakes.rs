@@ -20,7 +20,7 @@ pub(super) fn subject(error: &clap::Error) -> Option<String> {
 
 /// Returns the text of the error for an invalid value of the setting `name`.
 pub(super) fn invalid_value(error: &clap::Error, name: &str) -> String {
-    let value = error.get(ContextKind::InvalidValue).map(names).unwrap_or_default();
+    let value = error.get(ContextKind::InvalidValue).map(given).unwrap_or_default();
     describe_value(error, name, &value, "see claw-config(1)")
 }
 
@@ -35,15 +35,17 @@ fn called<'c>(command: &'c Command, arguments: &[OsString]) -> (&'c Command, Str
 fn describe(error: &clap::Error, (command, called): (&Command, String)) -> String {
     let help = format!("see {called} --help");
     let context = |kind| error.get(kind).map(names).unwrap_or_default();
+    let word = |kind| error.get(kind).map(given).unwrap_or_default();
     let argument = context(ContextKind::InvalidArg);
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let suggested = context(ContextKind::SuggestedArg);
-            format!("unexpected argument '{argument}'; {}", or_help(&suggested, &help))
+            let unknown = word(ContextKind::InvalidArg);
+            format!("unexpected argument '{unknown}'; {}", or_help(&suggested, &help))
         }
         ErrorKind::InvalidSubcommand => {
             let suggested = context(ContextKind::SuggestedSubcommand);
-            let unknown = context(ContextKind::InvalidSubcommand);
+            let unknown = word(ContextKind::InvalidSubcommand);
             format!("no such command: '{unknown}'; {}", or_help(&suggested, &help))
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -51,7 +53,7 @@ fn describe(error: &clap::Error, (command, called): (&Command, String)) -> Strin
             format!("a command is required: {}; {help}", all.join(", "))
         }
         ErrorKind::TooManyValues => {
-            let value = context(ContextKind::InvalidValue);
+            let value = word(ContextKind::InvalidValue);
             format!("unexpected value '{value}' for {argument}: it takes none; {help}")
         }
         ErrorKind::MissingRequiredArgument => format!("{argument} is required; {help}"),
@@ -63,7 +65,7 @@ fn describe(error: &clap::Error, (command, called): (&Command, String)) -> Strin
             prior => format!("{argument} and {prior} exclude each other; give one of them"),
         },
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            describe_value(error, &argument, &context(ContextKind::InvalidValue), &help)
+            describe_value(error, &argument, &word(ContextKind::InvalidValue), &help)
         }
         _ => {
             let text = error.to_string();
@@ -100,6 +102,14 @@ fn or_help(suggested: &str, help: &str) -> String {
     match suggested {
         "" => help.to_owned(),
         suggested => format!("try {suggested}, or {help}"),
+    }
+}
+
+/// Returns the word of the command line that an error is about, as it was given.
+fn given(value: &ContextValue) -> String {
+    match value {
+        ContextValue::String(text) => text.clone(),
+        _ => String::new(),
     }
 }
 

@@ -124,3 +124,16 @@ fn an_error_in_a_directory_is_described_once() {
     assert!(path.starts_with("cannot read 'd/000"), "{message}");
     assert_eq!(why, "file name too long");
 }
+
+#[test]
+fn a_wrong_value_is_quoted_as_it_was_given() {
+    let sandbox = Sandbox::new();
+    for value in ["[", "[a", "x[", "a]b[", "<[", "..["] {
+        let text = format!("claw-replay: invalid value '{value}' for --glob: ");
+        check(&sandbox, &["--glob", value, "d"]).code(2).stderr(contains(text));
+    }
+    for value in ["[x]", "<x>", "..."] {
+        let text = format!("'{value}'");
+        sandbox.cmd("claw-replay").arg(value).assert().code(2).stderr(contains(text));
+    }
+}
