@@ -40,7 +40,8 @@ impl ModelArgs {
         given.flatten().collect()
     }
 
-    /// Returns the provider: without a setting the one whose key is in the environment, else Anthropic.
+    /// Returns the provider: the one that is set, else the one whose key is in the environment, unless an address is
+    /// set, else Anthropic.
     #[must_use]
     pub fn provider(&self) -> Provider {
         let by_key = || match self.base_url {

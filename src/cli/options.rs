@@ -62,7 +62,7 @@ impl LimitArgs {
     /// Reads the prices.
     ///
     /// # Errors
-    /// Fails with 74 if the file cannot be read, 78 if a line is not a price, and 2 if `--max-cost` is given without
+    /// Fails with 74 or 77 if the file cannot be read, 78 if a line is not a price, and 2 if `--max-cost` is given without
     /// prices.
     pub fn prices(&self) -> anyhow::Result<Option<PriceTable>> {
         if self.max_cost.is_some() && self.prices.is_none() {
@@ -250,7 +250,7 @@ impl RedactArgs {
     /// Reads the patterns.
     ///
     /// # Errors
-    /// Fails with 74 if the file cannot be read, and with 78 if a line is not a pattern.
+    /// Fails with 74 or 77 if the file cannot be read, and with 78 if a line is not a pattern.
     pub fn patterns(&self) -> anyhow::Result<Option<Patterns>> {
         let read = |path: &PathBuf| Patterns::read(&path.display().to_string(), &read_file(path)?);
         self.redact.as_ref().map(read).transpose()
@@ -269,7 +269,7 @@ impl FailuresArgs {
     /// Reads the rows.
     ///
     /// # Errors
-    /// Fails with 74 if the file cannot be read, and with 78 if a line is not a row.
+    /// Fails with 74 or 77 if the file cannot be read, and with 78 if a line is not a row.
     pub fn read(&self) -> anyhow::Result<Rows> {
         self.failures.as_deref().map_or_else(|| Ok(Rows::default()), rows_in)
     }

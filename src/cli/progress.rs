@@ -33,7 +33,7 @@ const COLUMNS: usize = 80;
 /// Erases from the cursor to the end of its line.
 const ERASE: &str = "\x1b[K";
 
-/// Returns the current text of the line, if there is one.
+/// A function that returns the current text of the line, if there is one.
 type LineText = Box<dyn FnMut() -> Option<String> + Send>;
 
 struct LineState {

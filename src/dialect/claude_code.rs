@@ -1,13 +1,14 @@
 //! Project files of Claude Code: chains of records by `parentUuid`.
 //!
-//! Read as versions 2.0.76 and 2.1.330 do, which were observed while they resumed sessions. There is no public source.
+//! They are read as versions 2.0.76 and 2.1.330 read them. These versions were observed while they resumed sessions;
+//! there is no public source.
 //!
 //! - The records of type `user`, `assistant`, `attachment` and `system` with a `uuid` form the chain. The last one that
 //!   is not of a sidechain and not of type `system` is the leaf.
 //! - There is one record per block. The records of a reply share `message.id`, and each repeats the usage.
-//! - With parallel calls, each result hangs on the record of its call, and the chain continues after only one of them.
-//!   A plain walk would lose the others, so all records of a reply whose chain is read belong to it, and so do the
-//!   results that hang on them.
+//! - With parallel calls, each result is a child of the record of its call, and the chain continues after only one of
+//!   the results. A plain walk would lose the others. Therefore, if one record of a reply is on the path, all its records
+//!   are read, and so are the results that are their children.
 //! - A compaction is a `compact_boundary`, which names the record before it as `logicalParentUuid`, and a summary.
 //!   `preservedMessages` names earlier records that come right after the summary.
 
@@ -27,7 +28,7 @@ use record::Writer;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// What the index knows of a record.
+/// The properties of a record in the index.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     role: Role,
@@ -168,7 +169,7 @@ impl Project {
         }
     }
 
-    /// Returns the record that the program would continue from.
+    /// Returns the record that Claude Code would continue from.
     fn leaf(&self) -> Option<Node> {
         let is_leaf =
             |node: &Node| !matches!(self.tree.entry(*node).kind.role, Role::None | Role::Boundary);
@@ -176,7 +177,7 @@ impl Project {
         self.tree.nodes().rfind(is_main).or_else(|| self.tree.nodes().rfind(is_leaf))
     }
 
-    /// Returns the record before a boundary, from which the conversation continues in the past.
+    /// Returns the record before a boundary, with which a walk towards the root continues.
     fn before_boundary(&self, node: Node) -> Option<Node> {
         let (before, _) = self.boundaries.get(&node)?;
         self.tree.find(before.as_ref()?)
@@ -289,7 +290,8 @@ impl Project {
         }
         let mut order = Vec::with_capacity(path.len());
         for node in path {
-            // Preserved records come between the boundary and the summary that follows it.
+            // Preserved records come between the boundary and the summary, because a compaction keeps only what follows
+            // the boundary.
             if !moved.contains(node) {
                 order.push(*node);
             }

@@ -1,7 +1,7 @@
 //! Rollout files of Codex CLI: lists of records with `timestamp`, `type` and `payload`.
 //!
-//! Read as versions 0.80.0 and 0.169.0 do (openai/codex, codex-rs/core/src/rollout and codex-rs/protocol), which were
-//! observed while they resumed sessions.
+//! They are read as versions 0.80.0 and 0.169.0 read them (openai/codex, codex-rs/core/src/rollout and
+//! codex-rs/protocol). These versions were observed while they resumed sessions.
 //!
 //! - The `response_item` records are what is sent to the model. `event_msg` records are for display.
 //! - A `compacted` record replaces everything before it with its `replacement_history`. Version 0.80.0 has only
@@ -9,7 +9,7 @@
 //! - `token_usage_record` has the counts of one call. Version 0.80.0 has only `token_count` events, which repeat the
 //!   counts of the last call.
 //!
-//! Developer messages and instructions are system prompts, and no part of our messages.
+//! Developer messages and instructions are system prompts and do not become messages.
 
 pub mod item;
 
@@ -29,7 +29,7 @@ use item::Kind;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// What the first pass knows of a file.
+/// The results of the first pass over a file.
 #[derive(Default)]
 struct Rollout {
     header: Option<SourcePlace>,
@@ -236,8 +236,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a compaction: a mark, the items that replace the history, and the summary, which keeps all from the mark
-    /// on. `kept` are the prompts that stay if there are no such items.
+    /// Writes a compaction: an ignored record as a mark, the items that replace the history, and the summary, which keeps
+    /// everything from the mark on. `kept` are the prompts to keep if the file has no such items.
     fn compacted(
         &mut self,
         payload: &Object<'_>,

@@ -1,7 +1,7 @@
-//! The records that a reader of a dialect writes, as the text of an input.
+//! The records into which a transcript in another dialect is translated. Their text can be read as an input.
 //!
-//! Every record names the line it comes from: its id is the id there, or `@` and the byte offset of the line. If a line
-//! becomes several records, the ids of the others end in `.2`, `.3` and so on.
+//! Every record names the line it comes from: its id is the id in that line or, if the line has none, `@` and the line's
+//! byte offset. If a line becomes several records, the ids of the second and later ones end in `.2`, `.3` and so on.
 
 use crate::finding::Finding;
 use crate::finding::rules::Rule;
@@ -41,7 +41,7 @@ pub struct Translation {
     spool: Spool,
     origin: Origin,
     buffer: String,
-    /// For each name of an unknown type, its number, and the place of the first one.
+    /// For each description of something unknown, how often it occurred, and the place of the first occurrence.
     unknown: HashMap<String, (usize, SourcePlace)>,
 }
 
@@ -147,7 +147,8 @@ impl Translation {
         })
     }
 
-    /// Writes a reply: its first record, one for each call, and one for the blocks between calls.
+    /// Writes a reply: a record with the blocks before its first call, one for each call, and one for each run of
+    /// blocks after a call.
     ///
     /// # Errors
     /// As [`Translation::record`].
@@ -201,7 +202,7 @@ impl Translation {
         Ok(())
     }
 
-    /// Writes a record that readers ignore, with a record of the source that has no place in ours.
+    /// Keeps a record of the source that has no equivalent among ours, in a record that readers ignore.
     ///
     /// # Errors
     /// As [`Translation::record`].
@@ -226,7 +227,7 @@ impl Translation {
         self.remark(Remark { rule, place, id, message });
     }
 
-    /// Counts something of an unknown type, which is passed over.
+    /// Counts a part of the source that is passed over because its type is unknown.
     pub fn unknown(&mut self, what: impl Into<String>, place: SourcePlace) {
         self.unknown.entry(what.into()).or_insert((0, place)).0 += 1;
     }

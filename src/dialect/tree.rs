@@ -34,7 +34,7 @@ enum Parent {
 pub struct Entry<K> {
     /// Its place in the source.
     pub place: SourcePlace,
-    /// What kind of record it is.
+    /// Its kind.
     pub kind: K,
     parent: Parent,
 }
@@ -156,8 +156,8 @@ impl<K: Copy> Tree<K> {
         self.entry(node).parent == Parent::None
     }
 
-    /// Walks from a leaf to its root. `next` returns the node after one that has no parent, for dialects that continue
-    /// elsewhere.
+    /// Walks from a leaf to its root. At a record without a parent, the walk continues with the record that `next`
+    /// returns, if there is one: a dialect can link records in another way.
     pub fn path(&self, leaf: Node, next: impl Fn(Node) -> Option<Node>) -> Path {
         let mut is_visited = vec![false; self.entries.len()];
         let (mut nodes, mut node) = (Vec::new(), leaf);

@@ -1,6 +1,6 @@
-//! Runs tool calls: each call runs an executable, several in parallel, and gives one result record.
+//! Runs tool calls. Each call runs one executable and produces one result record; several calls run in parallel.
 //!
-//! A call that fails in any way still gives a result, with `is_error` and a text for the model. Only a call that was
+//! A call that fails in any way still has a result, with `is_error` and a text for the model. Only a call that was
 //! interrupted has no result, so that it can be run again.
 
 pub mod child;
@@ -55,7 +55,7 @@ pub fn calls(input: &str, bytes: &[u8]) -> anyhow::Result<Vec<ToolCall>> {
             Error::new(
                 Exit::Data,
                 format!(
-                    "cannot run calls of '{input}': line {}: {why}; give the output of claw-rebuild --open",
+                    "cannot run calls of '{input}': line {}: {why}; the input must be the output of claw-rebuild --open",
                     index + 1
                 ),
             )
@@ -108,7 +108,7 @@ pub struct ExecSettings {
 pub enum JobEvent {
     /// The call with this number has ended. The record is its result, or `None` if it was interrupted.
     Ended(usize, Option<String>),
-    /// A signal arrived; all tools are to be ended.
+    /// A signal arrived, and all tools must be ended.
     Signal(i32),
 }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// The most bytes passed to one read.
+/// The maximum number of bytes requested by one read.
 pub const BLOCK: usize = 256 * 1024;
 /// The page size in bytes. Reads into a page-aligned buffer are several times faster on some processors.
 const PAGE: usize = 4096;

@@ -1,6 +1,6 @@
 //! One line of an input: its object, or what is wrong with it.
 //!
-//! A line that is not a JSON object is a finding, not an error, and reading continues with the next line. Three things
+//! A line that is not a JSON object is reported as a finding, not an error, and reading continues with the next line. Three things
 //! are accepted without a finding: blank lines, a byte order mark before the first line, and a carriage return before
 //! the line feed. Two are repaired with a finding: runs of NUL bytes (a system crash can leave them), and fused lines (a
 //! torn or complete object, followed by a complete object).
@@ -27,7 +27,7 @@ pub struct LineObject<'a> {
     pub object: Object<'a>,
     /// Its place in its own input.
     pub place: Place,
-    /// The byte offset at which it begins, over all inputs.
+    /// The byte offset at which it begins, counted from the start of the first input.
     pub offset: u64,
 }
 
@@ -48,7 +48,7 @@ impl<'a> LineObject<'a> {
 /// they take for the inside of a string, so two are nearly always enough.
 const MAX_PASSES: usize = 4;
 
-/// Parses a line of the input that begins at byte `base` over all inputs.
+/// Parses a line. `base` is the total length of the inputs before its own, in bytes.
 #[must_use]
 pub fn read_line(bytes: &[u8], place: Place, base: u64) -> Vec<Line<'_>> {
     let whole = if place.offset == 0 { without_mark(bytes) } else { bytes };
@@ -209,9 +209,9 @@ fn trailing_record(line: &[u8], from: usize) -> Option<(usize, usize)> {
     Some((skipped + start, line.len()))
 }
 
-/// Returns the offsets from `from` on at which the object at the end of `text` may begin. A scan must begin outside a
-/// string, but after damage it is unknown which bytes are inside one. Each pass therefore begins at the first `{"` that
-/// was inside a string in all earlier passes.
+/// Returns offsets at which the object at the end of `text` may begin; none is less than `from`. A scan must begin
+/// outside a string, but after damage it is unknown which bytes are inside one. Each pass therefore begins at the first
+/// `{"` that all earlier passes took for a part of a string.
 fn last_objects(text: &[u8], from: usize) -> Vec<usize> {
     let mut candidates: Vec<usize> = match text.last() {
         Some(b'}') => memmem::find_iter(&text[from..], b"{\"").map(|at| from + at).collect(),

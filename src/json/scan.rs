@@ -16,7 +16,7 @@ pub struct Scan<'a> {
     has_surrogates: bool,
 }
 
-/// The deepest nesting: each level takes one bit of a word.
+/// The deepest nesting; each level takes one bit of a `u64` in [`Scan::value`].
 const MAX_DEPTH: u32 = 63;
 
 impl<'a> Scan<'a> {
@@ -168,7 +168,7 @@ impl<'a> Scan<'a> {
 
 /// The number of bytes of a string that are checked first.
 const SHORT: usize = 16;
-/// The length in bytes above which detecting the processor's vectors pays off.
+/// The length in bytes above which checking for the processor's vector instructions pays off.
 const LONG: usize = 8 * 1024;
 
 /// A scan that is inside a string.

@@ -1,6 +1,6 @@
 //! The chain of ids: every id is a hash over its own line and the line before it.
 //!
-//! One change to the file is one finding:
+//! Each change to the file is reported as one finding:
 //!
 //! - A changed line matches neither its own id nor the id of the next line.
 //! - An inserted line does not match its id, and the next line matches if the inserted one is left out.
@@ -137,7 +137,8 @@ impl<'a> ChainLines<'a> {
         index.checked_sub(1).map_or(&b""[..], |before| self.lines[before])
     }
 
-    /// Returns true if the line's id matches with `before` as the previous line; `None` if the line has no such id.
+    /// Returns true if the line's id matches with `before` as the previous line; `None` if it has no id
+    /// of `claw-append`.
     fn fits(&self, index: usize, before: &[u8]) -> Option<bool> {
         self.sealed(index).map(|sealed| sealed.fits(before))
     }

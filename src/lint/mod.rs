@@ -38,7 +38,7 @@ pub struct Inspection {
 /// `each_message` with every message that rebuild shows.
 ///
 /// If nothing is damaged, the text of the file is read forwards once (twice if there is a summary, because rebuild does
-/// not read the records that a compaction covers), and only the largest message is in memory.
+/// not read the records that a compaction covers), and the text of at most one message is in memory at a time.
 ///
 /// # Errors
 /// As [`lint`].
@@ -155,7 +155,7 @@ struct RecordPlace {
 }
 
 impl RecordPlace {
-    /// Returns the id of a record that begins at `offset`: its own one, or its address.
+    /// Returns the id of the record at `offset`: `own` if it has one, else its address.
     fn id(own: Option<&Id>, offset: u64) -> Id {
         own.cloned().unwrap_or_else(|| Id::from(id::address(offset)))
     }
@@ -234,8 +234,8 @@ impl LineScan {
         self.records.push(RecordPlace { offset, line, length, id: own });
     }
 
-    /// Stores the id of the record at `offset`. Returns true if an earlier record has the same id, written in it or as
-    /// its address.
+    /// Stores the id of the record at `offset`. Returns true if an earlier record has the same id: its own one or,
+    /// if it has none, its address.
     fn was_used(&mut self, own: Option<&Id>, offset: u64) -> bool {
         let Some(own) = own else {
             return self.has_addresses && self.ids.contains(&RecordPlace::id(None, offset));

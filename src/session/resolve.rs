@@ -13,7 +13,7 @@ pub enum Found<'e> {
     None,
 }
 
-/// Finds the session with this name. If a key matches several sessions, the newest one is used.
+/// Finds the session with this name. If an agent has several sessions with the same key, the key means the newest one.
 #[must_use]
 pub fn resolve<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
     match exact(entries, name) {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn v81_d63_exact_names_win_over_prefixes_and_all_ambiguous_ones_are_returned() {
+    fn v81_d63_an_exact_name_wins_over_prefixes_and_an_ambiguous_prefix_returns_all_matches() {
         let entries = [
             entry("abc", "main:cli:one", "work", 1),
             entry("abcd", "main:cli:one", "workshop", 2),

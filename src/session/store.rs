@@ -62,8 +62,8 @@ pub struct Header {
 }
 
 impl Store {
-    /// Returns the store in `workspace`, which need not exist. If it has OpenClaw's sessions and none of ours, the
-    /// store is theirs.
+    /// Returns the store in `workspace`, which need not exist. If it has OpenClaw's sessions and no `.sessions`
+    /// directory, the store reads OpenClaw's.
     #[must_use]
     pub fn new(workspace: &Path) -> Store {
         let own = workspace.join(".sessions");
@@ -71,7 +71,7 @@ impl Store {
         Store { root: if is_openclaw { workspace.to_owned() } else { own }, is_openclaw }
     }
 
-    /// Fails if the store is only read, because its sessions are another program's.
+    /// Fails if the store is read-only, because its sessions are OpenClaw's.
     ///
     /// # Errors
     /// 77 if it is.

@@ -1,8 +1,8 @@
 //! The lock of a session's turn. A program holds it while it works on a transcript for longer than one append,
 //! so that turns do not overlap. Retrying missing summaries has a separate lock, so that turns do not wait for it.
 //!
-//! It is a kernel lock on an empty file beside the transcript (`.ID.jsonl.lock`, `.ID.jsonl.retry`), which
-//! appends ignore. It belongs to the process; [`HeldTurn::leave`] keeps it for the program that the process
+//! It is a kernel lock on an empty file beside the transcript (`.ID.jsonl.lock`, `.ID.jsonl.retry`). Appending
+//! to the transcript does not check it. The lock belongs to the process; [`HeldTurn::leave`] keeps it for the program that the process
 //! executes. Programs that the process starts do not hold it, so a background process that a turn leaves
 //! behind does not block the next one. When the process dies, the kernel releases the lock.
 
@@ -127,7 +127,7 @@ impl HeldTurn {
     }
 }
 
-/// Returns the process that holds a lock, if there is one.
+/// Returns the other process that holds a lock, if there is one.
 #[must_use]
 pub fn holder(lock: &Path) -> Option<Pid> {
     let file = open(lock, false).ok()?;
@@ -153,7 +153,7 @@ pub fn await_end(transcript: &Path) -> bool {
     }
 }
 
-/// Removes a lock file, unless a process holds the lock.
+/// Removes a lock file, unless another process holds the lock.
 pub fn tidy(lock: &Path) {
     if lock.symlink_metadata().is_ok()
         && let Ok(Some(turn)) = HeldTurn::try_take(lock)

@@ -215,7 +215,7 @@ impl ConfigFile {
         if let Some(name) = self.profile.as_ref().filter(|name| !profiles.contains_key(*name)) {
             let all = profiles.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
             let all = if all.is_empty() { "none" } else { &all };
-            self.problems.push(format!("no profile '{name}'; it has {all}"));
+            self.problems.push(format!("no profile '{name}'; the file has {all}"));
         }
         for (name, raw) in profiles {
             let path = format!("profiles.{name}");
@@ -237,7 +237,8 @@ impl ConfigFile {
         profile.and_then(|entries| entries.get(key)).or_else(|| self.entries.get(key))
     }
 
-    /// Adds the settings in GoClaw's `session` object. It is read first, so that the settings' own keys replace them.
+    /// Adds the settings in GoClaw's `session` object. The caller does this first, so that the
+    /// settings' own keys replace them.
     fn take_goclaw(&mut self, raw: &RawValue) {
         let mut leaves = Vec::new();
         let session = self.members("session", raw);

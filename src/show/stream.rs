@@ -11,8 +11,8 @@ use std::io::{self, Write};
 const MAX_BLOCK: usize = 32 * 1024;
 /// The number of new bytes after which an incomplete line is laid out.
 const STEP: usize = 24;
-/// The number of bytes of a line that show which kind of block it begins. A shorter incomplete line is not laid
-/// out yet.
+/// The number of bytes needed to tell which kind of block a line begins. A shorter incomplete line is not laid out
+/// yet.
 const MIN_PARTIAL_LINE: usize = 32;
 
 /// A text that is laid out on `out` as it arrives.
@@ -171,7 +171,7 @@ impl<W: Write> Stream<W> {
     }
 }
 
-/// Returns the opening line of a block of code; an empty text for other blocks.
+/// Returns the opening line of a fenced code block; an empty text if it is very long, and for other blocks.
 fn open_fence(block: &str) -> String {
     let line = block.split_inclusive('\n').next().unwrap_or_default();
     let is_fence = line.starts_with("```") || line.starts_with("~~~");

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The default maximum of tokens in an answer if the window is large or unknown, as in claw0.
+/// The default maximum number of tokens in an answer if the window is unknown, as in claw0.
 const MAX_TOKENS: u64 = 8096;
 
 /// The options of `claw-call` alone.

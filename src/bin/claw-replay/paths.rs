@@ -298,7 +298,7 @@ impl List {
         Ok(List { name, file: Some(BufReader::new(file)), end })
     }
 
-    /// Returns the next path. Blank lines are left out.
+    /// Returns the next path. Empty lines are skipped.
     fn next(&mut self) -> anyhow::Result<Option<PathBuf>> {
         let mut line = Vec::new();
         loop {

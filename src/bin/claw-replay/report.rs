@@ -1,4 +1,4 @@
-//! The report on one transcript: one JSON line, the same bytes in each run. It has no times.
+//! The report on one transcript: one line of JSON. It contains no times, so each run writes the same bytes.
 
 use clawutils::exit::{self, Exit};
 use clawutils::json::write::Members;
@@ -33,11 +33,11 @@ impl Status {
 /// The outcome of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// What was expected is the case.
+    /// The transcript is as expected.
     Passed,
-    /// It is not.
+    /// The transcript is not as expected.
     Failed,
-    /// It was not examined.
+    /// The case was not examined.
     Skipped,
 }
 

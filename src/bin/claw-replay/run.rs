@@ -1,7 +1,7 @@
 //! The runner: works on transcripts with several threads, and passes the reports on in the order of the paths.
 //!
-//! Each thread takes the next path, makes its report and puts it in its place; the one whose report is next passes on
-//! all that are complete. A thread waits before it takes a path that is too far ahead of the next report, so the number
+//! Each thread takes the next path and makes its report. If that is the next report in order, the thread passes it on,
+//! and with it the reports after it that were waiting. Otherwise it leaves the report to wait. A thread waits before it takes a path that is too far ahead of the next report, so the number
 //! of reports in memory is bounded.
 
 use crate::paths::{FoundPath, PathArgs, Paths};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-/// The number of reports for each thread that may wait for an earlier one.
+/// The number of reports per thread that may wait for an earlier report.
 const AHEAD: u64 = 16;
 
 /// A way to examine transcripts. All threads share it.
@@ -27,12 +27,12 @@ pub trait Mode: Send + Sync {
     /// Returns the name of the mode, which is that of its subcommand.
     fn name(&self) -> &'static str;
 
-    /// Returns a text that differs if the options make a difference for reports. A state file holds reports of several
-    /// such texts.
+    /// Describes the options that reports depend on. A stored report is used again only with the same text; a state
+    /// file can hold reports for several texts.
     fn options(&self) -> String;
 
-    /// Returns a text that differs if another file that belongs to the transcript at `path` makes a difference for its
-    /// report.
+    /// Describes the other files that the report on the transcript at `path` depends on. A stored report is used again
+    /// only with the same text.
     fn beside(&self, _path: &Path) -> String {
         String::new()
     }
@@ -171,7 +171,7 @@ struct Made {
 struct Order {
     /// The number of the next report to pass on.
     next: u64,
-    /// The reports that wait for it.
+    /// The complete reports that wait for that one, by number.
     waiting: BTreeMap<u64, Made>,
     /// `None` at the end of the run.
     reporter: Option<Reporter>,
@@ -256,7 +256,7 @@ impl Run {
         }
     }
 
-    /// Puts a report in its place, and passes on all that are complete.
+    /// Stores a report, and passes on the reports that no earlier report is missing for.
     fn deliver(&self, order: &mut Order, number: u64, made: Made) -> anyhow::Result<()> {
         order.waiting.insert(number, made);
         let (first, mut lines) = (order.next, String::new());
@@ -284,7 +284,7 @@ impl Run {
         Ok(())
     }
 
-    /// Ends the run.
+    /// Ends the run. Of several errors, the first is kept.
     fn end(&self, order: &mut Order, error: Option<anyhow::Error>) {
         if let Some(error) = error {
             order.error.get_or_insert(error);

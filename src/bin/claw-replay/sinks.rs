@@ -96,7 +96,7 @@ impl SinkArgs {
         Ok(Reporter { sinks, totals: Totals::default() })
     }
 
-    /// Refuses two reports in one file.
+    /// Returns an error if two reports would be written to the same file.
     fn refuse_same_names(&self) -> anyhow::Result<()> {
         let index = self.html.as_ref().map(|directory| directory.join("index.html"));
         let files = [self.junit.as_ref(), self.markdown.as_ref(), index.as_ref()];

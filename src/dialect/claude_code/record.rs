@@ -89,7 +89,7 @@ impl<'i, 'o> Writer<'i, 'o> {
         Ok(())
     }
 
-    /// Writes a compaction that keeps nothing but what comes after the boundary.
+    /// Writes a compaction that keeps only what follows the boundary.
     ///
     /// # Errors
     /// As [`Writer::header`].

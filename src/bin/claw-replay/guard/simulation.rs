@@ -1,9 +1,9 @@
 //! The guard of one context window, simulated on the messages of a transcript, without a model.
 //!
-//! Before each reply, the request is what the transcript had at that time, as the earlier steps left it. The steps are
-//! those of `claw-turn`: at the reserve the old part is summarised; if that gains nothing, or the request still does
-//! not fit, results are shortened, and then the old part is summarised again. A summary is a text of the greatest
-//! length that claw-compact accepts there.
+//! Before each reply, the request consists of the messages up to there, as the guard's earlier steps changed them. The
+//! steps are those of `claw-turn`: when the request reaches the reserve, the old part is summarised; if that gains
+//! nothing, or the request still does not fit, results are shortened; if it still does not fit, the old part is
+//! summarised again. Each summary is as long as claw-compact would accept.
 
 use clawutils::compact::cut::CutRule;
 use clawutils::compact::pieces::{PieceLimits, Pieces};
@@ -17,7 +17,7 @@ use clawutils::truncate::{MAX_FRACTION, TruncateOptions, truncate};
 
 /// The shortest summary, in tokens. If less room is left, a compaction counts as impossible.
 const MIN_SUMMARY: u64 = 64;
-/// The most pieces of a summary, as of `claw-compact`.
+/// The most pieces in which the covered messages are summarised, as in `claw-compact`.
 const MAX_PIECES: usize = 16;
 
 /// The parts of a request besides the messages.
@@ -51,12 +51,12 @@ pub struct Overflow {
     pub after: u64,
 }
 
-/// A call of a model.
+/// A call to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulatedCall {
     /// The size of the prompt.
     pub input: u64,
-    /// The first part of the prompt, which was the beginning of the call before, with its reply.
+    /// The size of the beginning of the prompt that repeats the previous call and its reply.
     pub repeated: u64,
     /// The size of the reply.
     pub output: u64,
@@ -161,7 +161,7 @@ impl<'s> Simulation<'s> {
         self.tally.tokens() <= self.budget.prompt()
     }
 
-    /// Returns the messages with shortened results, and their count.
+    /// Returns the messages with shortened results, and their tally.
     fn truncated(&self) -> (Vec<Message<'static>>, Tally) {
         let mut messages = self.messages.clone();
         let Budget { window, .. } = self.budget;
@@ -180,7 +180,7 @@ impl<'s> Simulation<'s> {
         gain
     }
 
-    /// Returns the messages with a summary, their count, and the calls for the summary.
+    /// Returns the messages with a summary, their tally, and the calls for the summary.
     fn compacted(&self) -> Option<(Vec<Message<'static>>, Tally, Vec<SimulatedCall>)> {
         let (target, request) = (self.budget.target(), self.beside.request(&self.messages));
         let task = Task {
@@ -225,7 +225,7 @@ impl<'s> Simulation<'s> {
         pieces.map_or_else(Vec::new, |pieces| pieces.iter().map(|it| call(&it.text)).collect())
     }
 
-    /// Returns a text of about this many tokens, and not more.
+    /// Returns a text of nearly this many tokens, but not more.
     fn words(&self, tokens: u64) -> String {
         const WORD: &str = "summary ";
         let thousand = self.gauge.text(&WORD.repeat(1000)).max(1);
