@@ -81,9 +81,9 @@ impl Span {
 }
 
 impl<'a> Object<'a> {
-    /// Adds the members of the object at the start of `text` to `spans`, if the fast path can read it.
-    /// Returns the byte offset of the object's end, and true if it contains an escaped surrogate. Callers scan
-    /// many texts, so checking for the processor's vector instructions always pays off.
+    /// Adds the members of the object at the start of `text` to `spans`, if the fast path can read it. Returns
+    /// the byte offset of the object's end, and true if it contains an escaped surrogate. Callers scan many
+    /// texts, so checking for the processor's vector instructions always pays off.
     #[must_use]
     pub fn scan(text: &str, spans: &mut Vec<Span>) -> Option<(usize, bool)> {
         scan_members(text, Scan::of_many(text), spans)
@@ -285,8 +285,8 @@ pub fn elements(raw: &str) -> Option<Vec<&str>> {
     Some(elements.into_iter().map(RawValue::get).collect())
 }
 
-/// Returns the index after the closing quote of the string that begins at the quote `open`; the length of `json`
-/// if there is no closing quote.
+/// Returns the index after the closing quote of the string that begins at the quote `open`; the length of
+/// `json` if there is no closing quote.
 pub(crate) fn string_end(json: &[u8], open: usize) -> usize {
     let mut at = open + 1;
     while let Some(found) = json.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {

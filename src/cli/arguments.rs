@@ -82,7 +82,8 @@ pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, CommandLineErro
     line.decide(ENVIRONMENT, &file)
 }
 
-/// Selects JSON for diagnostics if `--log`, or without it `CLAW_LOG`, is `json`. Returns true if either of them is given.
+/// Selects JSON for diagnostics if `--log`, or without it `CLAW_LOG`, is `json`. Returns true if either of them is
+/// given.
 fn log_json_if_asked(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter().enumerate();
     let asked = words.find_map(|(at, word)| match word.to_str()?.strip_prefix("--log")? {
@@ -96,8 +97,8 @@ fn log_json_if_asked(arguments: &[OsString]) -> bool {
     format.is_some()
 }
 
-/// Lets options take a negative number as their value, so that it is reported as an invalid number and not as an unknown
-/// option.
+/// Lets options take a negative number as their value, so that it is reported as an invalid number and not as an
+/// unknown option.
 fn with_negative_numbers(command: Command) -> Command {
     let is_option = |arg: &Arg| !arg.is_positional() && arg.get_action().takes_values();
     let allow = |arg: Arg| match is_option(&arg) {

@@ -107,7 +107,7 @@ fn push_line(lines: &mut String, name: &str, text: &str, members: &Members) {
     lines.push('\n');
 }
 
-/// Writes lines to standard error as they are. They must not contain control characters from outside.
+/// Writes lines to standard error unchanged. They must not contain control characters from outside.
 pub fn write_lines(lines: &str) {
     progress::clear();
     // An error in writing to standard error cannot be reported.

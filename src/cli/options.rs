@@ -62,8 +62,8 @@ impl LimitArgs {
     /// Reads the prices.
     ///
     /// # Errors
-    /// Fails with 74 or 77 if the file cannot be read, 78 if a line is not a price, and 2 if `--max-cost` is given without
-    /// prices.
+    /// Fails with 74 or 77 if the file cannot be read, 78 if a line is not a price, and 2 if `--max-cost` is given
+    /// without prices.
     pub fn prices(&self) -> anyhow::Result<Option<PriceTable>> {
         if self.max_cost.is_some() && self.prices.is_none() {
             return fail(

@@ -7,8 +7,8 @@
 //!   is not of a sidechain and not of type `system` is the leaf.
 //! - There is one record per block. The records of a reply share `message.id`, and each repeats the usage.
 //! - With parallel calls, each result is a child of the record of its call, and the chain continues after only one of
-//!   the results. A plain walk would lose the others. Therefore, if one record of a reply is on the path, all its records
-//!   are read, and so are the results that are their children.
+//!   the results. A plain walk would lose the others. Therefore, if one record of a reply is on the path, all its
+//!   records are read, and so are the results that are their children.
 //! - A compaction is a `compact_boundary`, which names the record before it as `logicalParentUuid`, and a summary.
 //!   `preservedMessages` names earlier records that come right after the summary.
 

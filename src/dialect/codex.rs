@@ -236,8 +236,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a compaction: an ignored record as a mark, the items that replace the history, and the summary, which keeps
-    /// everything from the mark on. `kept` are the prompts to keep if the file has no such items.
+    /// Writes a compaction: an ignored record as a mark, the items that replace the history, and the summary, which
+    /// keeps everything from the mark on. `kept` are the prompts to keep if the file has no such items.
     fn compacted(
         &mut self,
         payload: &Object<'_>,

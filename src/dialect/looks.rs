@@ -246,8 +246,8 @@ fn foreign(object: &Object<'_>) -> Option<Looks> {
     }
 }
 
-/// Returns the dialect of a message whose form only one API uses. Unlike such messages, ours have no system prompt, no
-/// role for tools, and no parts.
+/// Returns the dialect of a message whose form only one API uses. Unlike such messages, ours have no system prompt,
+/// no role for tools, and no parts.
 fn dialect_of_message(object: &Object<'_>) -> Option<Dialect> {
     let role = object.string("role")?;
     let is_chat = matches!(&*role, "system" | "developer" | "tool" | "function");

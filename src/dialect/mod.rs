@@ -2,8 +2,8 @@
 //!
 //! The dialect is detected from the content, never from a file name, and once per file. claw0's two formats ([`claw0`])
 //! are read record by record, like our own. All others are translated: a reader writes our records, each with the id of
-//! the place it comes from, and the result is an [`Input`] like any other. Everything that reads records therefore needs
-//! no knowledge of dialects.
+//! the place it comes from, and the result is an [`Input`] like any other. Code that reads records therefore needs no
+//! knowledge of dialects.
 //!
 //! A reader of a tree makes two passes. The first one reads ids and parents into an index, the second one translates the
 //! records on the path to the chosen leaf, one at a time. Memory holds the index and the largest record, not the file.
@@ -58,12 +58,13 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// How to read an input that may be of another program.
+/// How to read an input that another program may have written.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// The dialect, if it is not to be detected.
     pub from: Option<Dialect>,
-    /// The id of the record at the end of the branch to read, if it is not the one that the program would continue.
+    /// The id of the record at the end of the branch to read, if it is not the one that the other program would
+    /// continue.
     pub leaf: Option<String>,
     /// The directory for a temporary file, if the translation is long.
     pub directory: PathBuf,
@@ -97,8 +98,8 @@ pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
     }
 }
 
-/// Returns the name of the tree format that a record belongs to, if any. pi, OpenClaw and GoClaw write
-/// `message` records, and session headers with `timestamp` where ours and claw0's have `created`.
+/// Returns the tree format that a record belongs to, if any. pi, OpenClaw and GoClaw write `message` records, and
+/// session headers with `timestamp` where ours and claw0's have `created`.
 #[must_use]
 pub fn foreign_tree(object: &Object<'_>) -> Option<Dialect> {
     let kind = object.string("type")?;
@@ -159,7 +160,7 @@ fn remark_path<K: Copy>(tree: &Tree<K>, path: &Path, out: &mut Translation) {
     }
 }
 
-/// Adds a note for each branch that the records `path` are not on; see [`Tree::other_branches`].
+/// Adds a note for each branch that does not end on `path`; see [`Tree::other_branches`].
 fn note_branches<K: Copy>(
     tree: &Tree<K>,
     path: &[Node],

@@ -1,14 +1,15 @@
 //! Sessions of pi, OpenClaw and GoClaw: JSONL in versions 1 to 3, a tree by `parentId`.
 //!
-//! Read as pi 0.73.1 reads it (badlogic/pi-mono, packages/coding-agent/src/core/session-manager.ts and messages.ts;
-//! packages/ai/src/providers/transform-messages.ts and anthropic.ts). GoClaw and OpenClaw write the same format.
+//! They are read as pi 0.73.1 reads them (badlogic/pi-mono, packages/coding-agent/src/core/session-manager.ts and
+//! messages.ts; packages/ai/src/providers/transform-messages.ts and anthropic.ts). GoClaw and OpenClaw write the
+//! same format.
 //!
 //! - Version 1 is a list. Its records have no ids, and a compaction names the first kept record by its index.
 //! - Version 2 has `id` and `parentId`; version 3 renames the role `hookMessage` to `custom`.
 //! - The leaf is the last record of the file, whatever its type.
 //!
-//! Every record of the path is written, because a compaction may keep records from any of them on. Those that are no
-//! part of the conversation become records that readers ignore.
+//! Every record of the path is written, because any of them may be the first one that a compaction keeps. Those that
+//! are not part of the conversation become records that readers ignore.
 
 mod message;
 
@@ -207,7 +208,7 @@ impl Session {
     }
 }
 
-/// The types of records that hold settings, and are no part of the conversation.
+/// The types of records that hold settings and are not part of the conversation.
 const SETTINGS: [&str; 6] =
     ["thinking_level_change", "model_change", "custom", "label", "session_info", "session"];
 

@@ -1,7 +1,8 @@
 //! The records into which a transcript in another dialect is translated. Their text can be read as an input.
 //!
-//! Every record names the line it comes from: its id is the id in that line or, if the line has none, `@` and the line's
-//! byte offset. If a line becomes several records, the ids of the second and later ones end in `.2`, `.3` and so on.
+//! Every record names the line it comes from: its id is the id in that line or, if the line has none, `@` and the
+//! line's byte offset. If a line becomes several records, the ids of the second and later ones end in `.2`, `.3` and so
+//! on.
 
 use crate::finding::Finding;
 use crate::finding::rules::Rule;

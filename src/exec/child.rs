@@ -32,8 +32,7 @@ impl Groups {
         lock(&self.state)
     }
 
-    /// Starts a group. Returns `None` after [`Groups::end_all`], so that no group starts that `end_all` has not
-    /// killed.
+    /// Starts a group. Returns `None` after [`Groups::end_all`], which would not kill a group that starts later.
     fn start(&self, command: &mut Command) -> Option<io::Result<Child>> {
         let mut state = self.state();
         if state.is_ending {

@@ -1,9 +1,9 @@
 //! One line of an input: its object, or what is wrong with it.
 //!
-//! A line that is not a JSON object is reported as a finding, not an error, and reading continues with the next line. Three things
-//! are accepted without a finding: blank lines, a byte order mark before the first line, and a carriage return before
-//! the line feed. Two are repaired with a finding: runs of NUL bytes (a system crash can leave them), and fused lines (a
-//! torn or complete object, followed by a complete object).
+//! A line that is not a JSON object is reported as a finding, not an error, and reading continues with the next line.
+//! Three things are accepted without a finding: blank lines, a byte order mark before the first line, and a carriage
+//! return before the line feed. Two are repaired with a finding: runs of NUL bytes (a system crash can leave them), and
+//! fused lines (a torn or complete object, followed by a complete object).
 
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};

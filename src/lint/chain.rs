@@ -137,8 +137,8 @@ impl<'a> ChainLines<'a> {
         index.checked_sub(1).map_or(&b""[..], |before| self.lines[before])
     }
 
-    /// Returns true if the line's id matches with `before` as the previous line; `None` if it has no id
-    /// of `claw-append`.
+    /// Returns true if the line's id matches with `before` as the previous line; `None` if it has no id of
+    /// `claw-append`.
     fn fits(&self, index: usize, before: &[u8]) -> Option<bool> {
         self.sealed(index).map(|sealed| sealed.fits(before))
     }

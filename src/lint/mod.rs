@@ -234,8 +234,8 @@ impl LineScan {
         self.records.push(RecordPlace { offset, line, length, id: own });
     }
 
-    /// Stores the id of the record at `offset`. Returns true if an earlier record has the same id: its own one or,
-    /// if it has none, its address.
+    /// Stores the id of the record at `offset`. Returns true if an earlier record has the same id: its own one or, if
+    /// it has none, its address.
     fn was_used(&mut self, own: Option<&Id>, offset: u64) -> bool {
         let Some(own) = own else {
             return self.has_addresses && self.ids.contains(&RecordPlace::id(None, offset));

@@ -56,7 +56,7 @@ impl EndedCommand {
 /// Limits on a command.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChildLimits<'l> {
-    /// The time at which it is ended if it still runs.
+    /// The time at which the command is ended if it is still running.
     pub until: Option<Instant>,
     /// The variables to pass as empty, so that the command takes no value for their settings from the environment or
     /// the configuration file.

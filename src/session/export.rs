@@ -1,7 +1,7 @@
 //! Writes the conversation of a transcript in the form of another program.
 //!
 //! The messages are those that rebuild shows: the summary of a compaction in effect is written, and the messages that
-//! it covers are left out. Each program reads the same messages from its file.
+//! it covers are left out. Each program reads these messages back from its file.
 
 mod claude_code;
 mod pi;

@@ -13,7 +13,8 @@ pub enum Found<'e> {
     None,
 }
 
-/// Finds the session with this name. If an agent has several sessions with the same key, the key means the newest one.
+/// Finds the session with this name. If an agent has several sessions with the same key, the key means the
+/// newest one.
 #[must_use]
 pub fn resolve<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
     match exact(entries, name) {

@@ -1,10 +1,10 @@
 //! The lock of a session's turn. A program holds it while it works on a transcript for longer than one append,
 //! so that turns do not overlap. Retrying missing summaries has a separate lock, so that turns do not wait for it.
 //!
-//! It is a kernel lock on an empty file beside the transcript (`.ID.jsonl.lock`, `.ID.jsonl.retry`). Appending
-//! to the transcript does not check it. The lock belongs to the process; [`HeldTurn::leave`] keeps it for the program that the process
-//! executes. Programs that the process starts do not hold it, so a background process that a turn leaves
-//! behind does not block the next one. When the process dies, the kernel releases the lock.
+//! It is a kernel lock on an empty file beside the transcript (`.ID.jsonl.lock`, `.ID.jsonl.retry`). Appending to
+//! the transcript does not check it. The lock belongs to the process; [`HeldTurn::leave`] keeps it for the program
+//! that the process executes. Programs that the process starts do not hold it, so a background process that a turn
+//! leaves behind does not block the next one. When the process dies, the kernel releases the lock.
 
 use crate::exit::{Error, Exit};
 use crate::transcript::make_directory;

@@ -1,8 +1,8 @@
 //! Finds the value of each setting. It is taken from the first of these places that has one: the flag, the variable,
 //! the profile in use, the rest of the configuration file, the default.
 //!
-//! - An empty variable, or `--no-NAME` for a setting that takes a value, means no value: the file is not consulted, and
-//!   the default applies.
+//! - An empty variable, or `--no-NAME` for a setting that takes a value, means no value: the file is not consulted,
+//!   and the default applies.
 //! - Two settings that exclude each other (`conflicts_with`) are an error if both come from the same place. Otherwise
 //!   the one from the earlier place applies: `--key-file` is used even if `CLAW_KEY_CMD` is set.
 //! - A setting that may be repeated is a list. One place gives the whole list; lists are not merged.
@@ -135,8 +135,7 @@ fn each(command: Command, change: &dyn Fn(Arg) -> Arg) -> Command {
     command.mut_args(change).mut_subcommands(|sub| each(sub, change))
 }
 
-/// Returns `command` without variables, and with the hidden options, such as `--no-NAME`, that unset its
-/// settings.
+/// Returns `command` without variables, and with the hidden options, such as `--no-NAME`, that unset its settings.
 fn with_flags_alone(command: &Command) -> Command {
     let is_free = |it: &Arg| !command.get_arguments().any(|arg| arg.get_long() == it.get_long());
     let opposites: Vec<Arg> =

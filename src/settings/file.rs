@@ -237,8 +237,8 @@ impl ConfigFile {
         profile.and_then(|entries| entries.get(key)).or_else(|| self.entries.get(key))
     }
 
-    /// Adds the settings in GoClaw's `session` object. The caller does this first, so that the
-    /// settings' own keys replace them.
+    /// Adds the settings in GoClaw's `session` object. The caller does this first, so that the settings' own keys
+    /// replace them.
     fn take_goclaw(&mut self, raw: &RawValue) {
         let mut leaves = Vec::new();
         let session = self.members("session", raw);

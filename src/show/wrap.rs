@@ -80,8 +80,8 @@ pub fn chop(line: &str, room: usize) -> Vec<&str> {
     rows
 }
 
-/// Wraps a line into rows of at most `room` columns, at spaces and between wide characters if possible.
-/// The rows after the first are indented to align with the text of the first, after its spaces and list marker.
+/// Wraps a line into rows of at most `room` columns, at spaces and between wide characters if possible. The
+/// rows after the first are indented to align with the text of the first, after its spaces and list marker.
 pub fn wrap(line: &str, room: usize) -> Vec<String> {
     if is_short(line, room) {
         return vec![line.to_owned()];
@@ -156,7 +156,8 @@ impl<'l> Row<'l> {
     }
 }
 
-/// Returns the indentation for the rows after the first: the line's leading spaces, and the width of a list marker.
+/// Returns the indentation for the rows after the first: the line's leading spaces, and the width of a list
+/// marker.
 fn hang(line: &str) -> usize {
     let text = line.trim_start_matches(' ');
     let blanks = line.len() - text.len();

@@ -606,7 +606,7 @@ fn settings_can_be_shown_and_changed() {
         ("/set windo 5000", 2, "claw-config: unknown key 'windo'; did you mean 'window'?"),
         ("/set windo", 2, "claw-config: unknown key 'windo'; did you mean 'window'?"),
         ("/set window x", 2, "claw-config: invalid value 'x' for 'window': not a whole number"),
-        ("/set profile none", 78, "no profile 'none'; it has away, big, local"),
+        ("/set profile none", 78, "no profile 'none'; the file has away, big, local"),
         ("/set system none.md", 74, "none.md': no such file"),
         ("/unset", 2, "unknown key ''"),
         ("/set agent other", 2, "cannot change the agent or the workspace of a conversation; "),

@@ -242,8 +242,8 @@ fn an_invalid_file_is_reported_with_the_key_and_the_nearest_valid_one() {
         (r#"{"config": "x"}"#, "", "unknown key 'config'"),
         (r#"{"profiles": {"a": {"windw": 1}}}"#, "", "unknown key 'profiles.a.windw'; did you mean 'window'?"),
         (r#"{"profiles": {"a": {"profile": "b"}}}"#, "", "unknown key 'profiles.a.profile'"),
-        (r#"{"profiles": {"a": {}, "b": {}}}"#, "--profile c", "no profile 'c'; it has a, b"),
-        (r#"{"profile": "c"}"#, "", "no profile 'c'; it has none"),
+        (r#"{"profiles": {"a": {}, "b": {}}}"#, "--profile c", "no profile 'c'; the file has a, b"),
+        (r#"{"profile": "c"}"#, "", "no profile 'c'; the file has none"),
         (r#"{"profiles": []}"#, "", "'profiles' is not an object; correct it"),
         (r#"{"session": {"compaction": {"reserve": 1}}}"#, "", "unknown key 'session.compaction.reserve'"),
         (r#"{"session": {"compaction": 1}}"#, "", "'session.compaction' is not an object; correct it"),
@@ -435,7 +435,7 @@ fn an_invalid_value_is_not_written() {
         config(&sandbox, args).assert().code(status).stdout("").stderr(contains(format!("claw-config: {why}")));
         assert_eq!(sandbox.read_text(FILE), r#"{"modle": "x"}"#);
     }
-    config(&sandbox, &["set", "profile", "p"]).assert().code(78).stderr(contains("cannot change")).stderr(contains("config.json': no profile 'p'; it has none"));
+    config(&sandbox, &["set", "profile", "p"]).assert().code(78).stderr(contains("cannot change")).stderr(contains("config.json': no profile 'p'; the file has none"));
     // An unknown key can be removed.
     config(&sandbox, &["unset", "modle"]).assert().success();
     assert_eq!(sandbox.read_text(FILE), "{}");

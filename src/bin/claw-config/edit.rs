@@ -74,7 +74,7 @@ impl Set {
             return fail(Exit::Usage, text);
         }
         if is_empty && !matches!(setting.kind, ValueKind::Switch | ValueKind::Number) {
-            // An empty value means no value, so that a profile can undo a value outside it.
+            // An empty value means no value: a profile can thus cancel a value that is set outside profiles.
             return Ok("\"\"".to_owned());
         }
         if let Some(text) = texts.iter().find(|text| text.to_str().is_none()) {

@@ -16,7 +16,7 @@ use clawutils::usage::{Counts, PriceTable};
 use simulation::{Beside, Events, Overflow, SimulatedCall, Simulation};
 use std::path::PathBuf;
 
-/// The most overflows of a window in a report.
+/// The maximum number of overflows that a report lists for each window.
 const MAX_OVERFLOWS: usize = 100;
 
 /// Report at which turns context windows would overflow, and what the guard would do
@@ -63,7 +63,7 @@ impl GuardArgs {
     ///
     /// # Errors
     /// Fails with 74 or 77 if a file cannot be read, 65 if the system prompt or the tools are invalid, and 78 if the
-    /// prices are or a window has no room for the prompt.
+    /// prices are invalid or a window has no room for the prompt.
     pub fn mode(&self) -> anyhow::Result<Guard> {
         let GuardArgs { max_tokens, reserve, .. } = *self;
         let budget = |window: &u64| {
@@ -248,7 +248,7 @@ impl<'g> WindowRun<'g> {
     /// Adds the costs. They are unknown, not 0, if no call has a price.
     fn add_costs(&self, members: Members) -> Members {
         let is_known = self.unpriced < self.requests + self.summary_calls || self.unpriced == 0;
-        // Sums of millionths, without the errors of binary fractions.
+        // Round to millionths, to remove the errors of binary fractions.
         let cost = |at: usize| is_known.then(|| (self.costs[at] * 1e6).round() / 1e6);
         members
             .or_null(Members::decimal, "cost", cost(0))

@@ -1,8 +1,8 @@
 //! The runner: works on transcripts with several threads, and passes the reports on in the order of the paths.
 //!
 //! Each thread takes the next path and makes its report. If that is the next report in order, the thread passes it on,
-//! and with it the reports after it that were waiting. Otherwise it leaves the report to wait. A thread waits before it takes a path that is too far ahead of the next report, so the number
-//! of reports in memory is bounded.
+//! and with it the reports after it that were waiting. Otherwise it leaves the report to wait. A thread waits before it
+//! takes a path that is too far ahead of the next report, so the number of reports in memory is bounded.
 
 use crate::paths::{FoundPath, PathArgs, Paths};
 use crate::report::{Report, Status};

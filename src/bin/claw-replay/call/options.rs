@@ -25,7 +25,7 @@ use std::time::Duration;
 pub enum TurnChoice {
     /// All turns.
     All,
-    /// The last turn with a reply.
+    /// The last turn with a reply, or the last turn if none has one.
     Last,
     /// The turns with these numbers.
     Numbers(BTreeSet<u64>),
@@ -159,8 +159,8 @@ impl CallArgs {
         })
     }
 
-    /// Checks all that would otherwise make every call fail. Returns the most calls that one reply may take: the number
-    /// of recordings, or 1.
+    /// Checks all that would otherwise make every call fail. Returns the maximum number of calls for one reply: the
+    /// number of recordings, or 1.
     fn check(&self) -> anyhow::Result<u64> {
         let endpoint = self.connection.endpoint(&self.model)?;
         endpoint.check()?;
@@ -174,7 +174,7 @@ impl CallArgs {
         Ok(recordings)
     }
 
-    /// Returns a text of all that the reports depend on.
+    /// Describes the options and files that the reports depend on.
     fn describe(&self, settings: &[(Setting, SettingValue)]) -> anyhow::Result<String> {
         let CallArgs { turns, compare, repeat, pass_rate, update, deadline, .. } = self;
         let values = settings
