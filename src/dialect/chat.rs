@@ -2,7 +2,7 @@
 //! request.
 //!
 //! Messages of chat completions may also have blocks of the Anthropic Messages API. The `input` of OpenAI's Responses
-//! API is read like the items of Codex. One JSON value has no lines, so it is read into memory.
+//! API is read like the items of Codex. The whole input is read into memory, because it may be a single JSON value.
 
 mod gemini;
 
@@ -111,7 +111,7 @@ struct Writer<'o, 't> {
     seen: (usize, u64),
     /// The length of a byte order mark before the text.
     mark: usize,
-    /// The id of the newest call without one, in the form before tool calls.
+    /// The id given to the newest `function_call`, an older form of tool calls, which has no ids.
     function: Option<String>,
     gemini: Gemini,
 }

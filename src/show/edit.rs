@@ -28,7 +28,7 @@ const PATCHES: [&str; 3] = ["patch", "diff", "input"];
 /// A line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffLine {
-    /// The kind: added, removed or unchanged.
+    /// The kind: unchanged, added, removed, or a place.
     pub kind: DiffKind,
     /// The text without the sign.
     pub text: String,

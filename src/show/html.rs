@@ -1,7 +1,7 @@
 //! Writes entries as a self-contained HTML page: no scripts, fonts or external images.
 //!
-//! All text is escaped. The Markdown of messages is rendered: raw HTML and images in it become text, and links
-//! may only be for the web or mail. A content security policy makes browsers enforce this.
+//! All text is escaped. The Markdown of messages is rendered: raw HTML and images in it become text, and only links to
+//! web and mail addresses are kept. A content security policy makes browsers enforce this.
 
 use super::chart::{Chart, Prompt};
 use super::code::{self, CodePart};
@@ -402,7 +402,7 @@ fn below(level: HeadingLevel) -> HeadingLevel {
     }
 }
 
-/// Returns true if a link is for the web or mail.
+/// Returns true for the URL of a web or mail address.
 fn is_safe(url: &str) -> bool {
     let scheme = url.split(':').next().unwrap_or_default().to_ascii_lowercase();
     url.contains(':') && ["http", "https", "mailto"].contains(&scheme.as_str())

@@ -24,11 +24,11 @@ pub(super) struct AcceptedSummary {
     pub reply: SummaryReply,
     /// The tokens of the request with it.
     pub after: u64,
-    /// The names that it lacks and the rest of the conversation uses.
+    /// The names in the covered messages that the kept ones use, but that the summary lacks.
     pub lost: Used,
 }
 
-/// The sources of one run, with its limits.
+/// One run through the sources of summaries, with its limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder<'s> {
     pub session: &'s CompactRun<'s>,
@@ -105,7 +105,7 @@ impl Ladder<'_> {
         planned: &CutPlan,
     ) -> anyhow::Result<AcceptedSummary> {
         self.session.args.summarisers.refuse_failing(summariser)?;
-        // Check this first, because a model that may no longer be called has not failed.
+        // Check the limits here: if they are reached, that is not a failure of the model.
         self.spent.check()?;
         let command = self.session.args.call.command.as_str();
         let writer = Writer { summariser, command, spent: self.spent, log: self.log };

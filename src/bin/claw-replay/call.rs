@@ -219,7 +219,7 @@ impl Call {
                 self.limits.settle(reserved, model.as_deref(), *counts);
             }
             CallOutcome::NotRecorded(_) => self.limits.release(reserved),
-            // It may have cost something.
+            // The call may have cost something.
             CallOutcome::Refused(_) | CallOutcome::Failed(_) => {}
         }
         Ok(outcome)

@@ -1,4 +1,4 @@
-//! check: transcripts are sound, can be sent and fit the window.
+//! check: checks that transcripts are sound, can be sent and fit the window.
 
 use crate::report::{Case, Outcome, Report};
 use crate::run::{Mode, RunArgs};
@@ -11,7 +11,7 @@ use clawutils::json::write::Members;
 use clawutils::lint::{self, Inspection};
 use clawutils::usage::Calls;
 
-/// The most findings in a report.
+/// The maximum number of findings that a report lists.
 const MAX_FINDINGS: usize = 100;
 
 /// The least severe finding that makes a transcript fail.
@@ -132,7 +132,7 @@ fn window_case(tokens: u64, budget: Budget) -> Case {
     Case::new(format!("window {}", budget.window), outcome, message)
 }
 
-/// The numbers of records in a transcript.
+/// Counts over the records of a transcript.
 #[derive(Default)]
 struct Counts {
     records: u64,

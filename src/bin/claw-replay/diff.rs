@@ -15,7 +15,7 @@ use clawutils::json::write::Members;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The longest value of a number that is shown.
+/// The number of characters of a value that are shown.
 const MAX_VALUE: usize = 100;
 
 /// Compare two directories of transcripts, or the reports of two runs
@@ -81,7 +81,8 @@ fn all_files(a: (&Path, Vec<PathBuf>), b: (&Path, Vec<PathBuf>)) -> Vec<PathBuf>
     all.into_iter().map(|(path, side)| side.join(path)).collect()
 }
 
-/// The mode of `claw-replay diff` for directories. It runs on the file in the first directory that has it.
+/// The mode of `claw-replay diff` for directories. For each path, it runs on the file in `a`, or on that in `b` if `a`
+/// has none.
 struct Diff {
     a: PathBuf,
     b: PathBuf,
@@ -120,8 +121,8 @@ impl Mode for Diff {
 }
 
 impl Diff {
-    /// Returns the path below the directory `a`, and the file in `b` with the same one. `None` for a file that is only
-    /// in `b`.
+    /// Returns the path of a file below the directory `a`, and the file with the same path below `b`; `None` for a file
+    /// that is only in `b`.
     fn other(&self, path: &Path) -> Option<(String, PathBuf)> {
         let inside = path.strip_prefix(&self.a).ok()?;
         Some((inside.display().to_string(), self.b.join(inside)))
@@ -171,8 +172,8 @@ fn compared(path: &str, cases: Vec<Case>, (old, new): (&Report, &Report)) -> Rep
     Report::new("diff", path, cases, numbers)
 }
 
-/// Returns the names and both values of the numbers that differ. The list of findings is not compared: it has places in
-/// the file, and the number of findings is a number of its own.
+/// Returns the names and both values of the numbers that differ. The list of findings is not compared: it contains
+/// places in the file, and the number of findings is compared separately.
 fn changed_numbers(old: &Members, new: &Members) -> Vec<(String, String, String)> {
     let (old, new) = (old.clone().into_json(), new.clone().into_json());
     let (Ok(old), Ok(new)) = (Object::parse(&old), Object::parse(&new)) else { return Vec::new() };

@@ -1,8 +1,8 @@
-//! The state file: the reports of earlier runs, so that a run continues where another one was ended.
+//! The state file: the reports of earlier runs, so that a run continues where an interrupted one stopped.
 //!
 //! Each line has a key and a report. The key is a hash of all that the report depends on: the mode and its options, and
 //! the path, the size and the time of change of the transcript. Lines are only appended, in the order of the output. A
-//! line that was cut off when a run was killed is removed by the next one.
+//! line that was cut off when a run was killed is removed by the next run.
 
 use crate::report::Report;
 use anyhow::Context;

@@ -74,7 +74,7 @@ pub fn message(
     }
 }
 
-/// Returns the content of a prompt: a string stays as it is, and images get our form.
+/// Returns the content of a prompt: a string is kept unchanged, and images get our form.
 #[must_use]
 pub fn content(raw: &str) -> Cow<'_, str> {
     match elements(raw) {
@@ -166,7 +166,7 @@ fn reply<'a>(message: &Object<'a>, content: &'a str, now: Option<&Model>) -> Rep
     reply
 }
 
-/// What becomes of a thinking block.
+/// The translation of a thinking block.
 enum Thinking<'a> {
     Part(ReplyPart<'a>),
     /// Reasoning of another API, which cannot be sent again.
@@ -195,7 +195,7 @@ fn thinking<'a>(block: &Object<'a>, is_same_model: bool, is_kept: bool) -> Think
     }
 }
 
-/// Converts the token counts of pi to the names of the API. Counts of zero mean that nothing was counted.
+/// Converts the token counts of pi to the names of the Anthropic API. If all are zero, nothing was counted.
 fn usage(raw: &str) -> Option<Cow<'_, str>> {
     let usage = Object::parse(raw).ok()?;
     let number = |name: &str| usage.number(name).unwrap_or(0);

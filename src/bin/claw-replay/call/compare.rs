@@ -10,9 +10,9 @@ use std::convert::Infallible;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// The most bytes of a detail.
+/// The maximum length of a detail in bytes, roughly.
 const MAX_DETAIL: usize = 64 * 1024;
-/// The most characters of a name in a message.
+/// The maximum length of a name in a message, in characters.
 const MAX_NAME: usize = 60;
 /// The longest time that a command may take.
 const MAX_TIME: Duration = Duration::from_secs(600);

@@ -16,7 +16,7 @@ pub struct Turn {
     pub number: u64,
     /// The replies in order.
     pub replies: Vec<RecordedReply>,
-    /// True if an undo left out its prompt.
+    /// True if its prompt was retracted.
     is_retracted: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct Turn {
 pub struct RecordedReply {
     /// The id of its first record.
     pub id: String,
-    /// The offset of that record: all before it was the conversation when the model replied.
+    /// The offset of that record. The records before it are the conversation that the model replied to.
     pub offset: u64,
     /// The line of that record.
     pub line: Option<u64>,
@@ -67,7 +67,7 @@ struct Reader {
     retracted: HashSet<String>,
     boundaries: Turns,
     turns: Vec<Turn>,
-    /// The end of the reply that is being read, and the ids of its calls.
+    /// The state of the reply that is being read, and the ids of its calls.
     open: Option<(ReplyState, HashSet<String>)>,
     /// The ids of calls whose results come before them.
     early: HashSet<String>,
