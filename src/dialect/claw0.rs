@@ -7,8 +7,8 @@
 //!   record between the results. The second copy is skipped, because the reply already has it.
 //! - The first format calls the content of a result `output`, writes times as ISO 8601 strings, starts with a
 //!   `session` header, writes one assistant record per text block, and writes the results of a turn *before*
-//!   its user and call records. Results are assigned to calls by id, and a reply ends where the results of
-//!   its calls came early.
+//!   its user and call records. Results are assigned to calls by id, and text after a reply whose results all
+//!   came early begins another reply.
 //! - Neither has ids: a record is identified by its byte offset, `@1234`.
 
 #[cfg(test)]

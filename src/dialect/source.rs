@@ -1,4 +1,4 @@
-//! Random access to the lines of a source, in windows that fit sequential reading.
+//! Reads lines of a source at known places, a large window at a time, so that reading in file order is fast.
 
 use crate::finding::Place;
 use crate::input::Input;
@@ -14,8 +14,8 @@ const WINDOW: u64 = 256 * 1024;
 pub struct SourceReader<'i> {
     input: &'i Input,
     begin: u64,
-    /// The bytes from `begin` on, followed by bytes of an earlier window. The memory is used again, because new memory
-    /// costs as much time as reading.
+    /// The bytes from `begin` on, followed by bytes of an earlier window. The memory is reused, because new memory
+    /// takes as much time as reading.
     window: Vec<u8>,
     held: usize,
 }

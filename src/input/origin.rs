@@ -1,7 +1,7 @@
 //! The origin of an input whose text was translated from another program's transcript.
 //!
 //! A translated input is read like any other. Findings about it name places in the file that the user gave, so the
-//! origin maps each record to the line it was made from, and keeps what was found while translating.
+//! origin maps each record to the line it was made from, and keeps the findings of the translation.
 
 use crate::finding::rules::Rule;
 use crate::finding::{Finding, Place};

@@ -13,7 +13,7 @@ const MAX_LENGTH: usize = 64 * 1024;
 /// The role of a piece of code, which selects its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodePart {
-    /// Anything else.
+    /// Code without a special role.
     Plain,
     /// A keyword of the language.
     Keyword,

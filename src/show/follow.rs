@@ -37,7 +37,7 @@ pub struct Follow<'o, W> {
 pub enum FollowEvent {
     /// New lines were shown.
     Read(ShowNotes),
-    /// The file was replaced or truncated, which the text tells the user. Its content is read next.
+    /// The file was replaced or truncated, and its content is read next. The text tells the user so.
     Restarted(String),
     /// The file has no new lines.
     Nothing,

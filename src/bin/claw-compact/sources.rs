@@ -67,7 +67,7 @@ impl CompactRun<'_> {
         let models = self.models()?.into_iter();
         sources.extend(models.map(|summariser| Source::Model(Box::new(summariser))));
         let args = &self.args.sources;
-        // If the user names one of the two, the other is not used.
+        // If the user names one of the two sources below, the other is not used.
         let is_default = !args.no_fallback && args.fallback.is_none() && !args.emergency;
         if is_default || args.fallback.is_some() {
             sources.push(Source::Local);

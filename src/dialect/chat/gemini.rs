@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 pub struct Gemini {
     /// The calls without a response: name and id, as JSON.
     open: VecDeque<(String, String)>,
-    /// The number of calls that got an id.
+    /// The number of calls that were given an id here.
     calls: usize,
 }
 
@@ -117,7 +117,7 @@ fn inner<'a>(
     part.get(name).or_else(|| part.get(other)).map(Object::parse)
 }
 
-/// Returns the content of a response, as JSON: its only text, or else the object as text.
+/// Returns the content of a response, as JSON: the text if that is its only member, or else the whole object as text.
 fn response(raw: &str) -> String {
     let only = Object::parse(raw).ok().and_then(|object| {
         let mut members = object.members();

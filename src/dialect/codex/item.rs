@@ -21,14 +21,14 @@ pub enum Kind {
     Call,
     /// The output of a tool call.
     Output,
-    /// Something else that the model did, which has no place in our records.
+    /// Another known item, such as a web search, that our records cannot represent.
     Other,
     /// An unknown type.
     Unknown,
 }
 
 impl Kind {
-    /// Returns the part of an item.
+    /// Returns the kind of an item.
     #[must_use]
     pub fn of(item: &Object<'_>) -> Kind {
         match (item.string("type").as_deref(), item.get("role")) {
@@ -91,7 +91,8 @@ pub fn write(
     }
 }
 
-/// Returns the text of a prompt of the user, without the context that Codex adds as messages of the user.
+/// Returns the text of a prompt; `None` for other items, and for context that Codex added in the form of user
+/// messages.
 #[must_use]
 pub fn prompt(item: &Object<'_>) -> Option<String> {
     if Kind::of(item) != Kind::Prompt {
@@ -170,7 +171,7 @@ fn reasoning(item: &Object<'_>) -> Option<String> {
     Some(text(summary)).filter(|text| !text.is_empty())
 }
 
-/// Returns the content of an output, and true if the tool failed. Old versions have an object with both.
+/// Returns the content of an output, and true if the tool failed. Old versions wrote an object that holds both.
 fn output(raw: &str) -> (Cow<'_, str>, bool) {
     if raw.starts_with('{')
         && let Ok(object) = Object::parse(raw)

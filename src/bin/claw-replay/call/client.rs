@@ -12,14 +12,14 @@ use std::process::{Command, Stdio};
 
 /// The program that calls the model.
 const PROGRAM: &str = "claw-call";
-/// The settings that this program applies itself, to all calls together.
+/// The settings that claw-replay applies itself, to all calls together.
 const OWN: [&str; 4] = ["CLAW_PRICES", "CLAW_MAX_TOTAL", "CLAW_MAX_COST", "CLAW_SESSION"];
 
 /// The way to call the model.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// The variables of the settings that the command line gives. Those of the environment and of the configuration file
-    /// reach the program as they are.
+    /// The variables of the settings that the command line gives. `claw-call` reads the environment and the
+    /// configuration file itself.
     variables: Vec<(String, OsString)>,
     arguments: Vec<String>,
 }

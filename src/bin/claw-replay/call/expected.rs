@@ -1,8 +1,8 @@
 //! Expected replies that differ from the recorded ones, in a file beside the transcript. The transcript itself is never
 //! changed.
 //!
-//! Each line has a reply and the id of the record that it is expected in place of. A reply for a record that the
-//! transcript does not have is ignored, so that expectations never apply to another recording.
+//! Each line has the id of the record with a reply, and the reply that is expected instead. A reply for a record that
+//! the transcript does not have is ignored, so that expectations never apply to another recording.
 
 use crate::call::reply::Reply;
 use anyhow::Context;
@@ -59,7 +59,7 @@ impl Expected {
         self.replies.get(id).map(|(_, reply)| reply)
     }
 
-    /// Expects a reply from now on; without one, the recorded reply.
+    /// Sets the reply to expect from now on; `None` for the recorded one.
     pub fn set(&mut self, id: &str, case: &str, reply: Option<&Reply>) {
         self.is_changed = true;
         match reply {

@@ -15,7 +15,7 @@ pub struct RunLimits {
     used: Mutex<Used>,
 }
 
-/// The sums of all calls, those that have not ended included with their estimates.
+/// The sums over all calls. Calls that have not ended are included with their estimates.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     tokens: u64,
@@ -27,7 +27,7 @@ struct Used {
 pub struct Reserved(Used);
 
 impl RunLimits {
-    /// Reads the limits and the prices. `model` is the model that is asked.
+    /// Reads the limits and the prices. `model` is the model that is called.
     ///
     /// # Errors
     /// As [`LimitArgs::prices`], and with 78 if the cost is limited and the model has no price.
@@ -91,7 +91,7 @@ impl RunLimits {
         used.cost += self.cost(model, &counts).unwrap_or_default() - reserved.0.cost;
     }
 
-    /// Gives back what a call reserved that was not made.
+    /// Releases the reservation of a call that was not made.
     pub fn release(&self, reserved: Reserved) {
         let mut used = self.used();
         used.tokens -= reserved.0.tokens;

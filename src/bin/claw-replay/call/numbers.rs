@@ -8,7 +8,7 @@ use clawutils::usage::Counts;
 /// The numbers of one transcript.
 #[derive(Debug, Default)]
 pub struct CallNumbers {
-    /// The replies that were made.
+    /// The number of replies that were made.
     replies: u64,
     counts: Option<Counts>,
     cost: f64,
@@ -42,7 +42,7 @@ impl CallNumbers {
             .number("replies", self.replies)
             .object("usage", |usage| self.counts.unwrap_or_default().add_to(usage));
         if limits.has_prices() {
-            // Sums of millionths, without the errors of binary fractions.
+            // Round to millionths, to remove the errors of binary fractions.
             let cost = (self.cost * 1e6).round() / 1e6;
             let is_known = self.unpriced < self.replies || self.replies == 0;
             members = members

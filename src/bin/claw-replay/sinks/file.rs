@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A file that replaces an older one when it is complete. Others may read it if the umask permits it, because other
-/// programs of a CI system do.
+/// programs of a CI system read it.
 pub struct ReportFile {
     path: PathBuf,
     file: NewFile,

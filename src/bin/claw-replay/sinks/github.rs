@@ -1,6 +1,7 @@
 //! `--github`: failures as workflow commands of GitHub Actions, which become annotations.
 //!
-//! They go to standard error, which GitHub reads like standard output, so that the reports stay alone there.
+//! They go to standard error, which GitHub reads like standard output, so that standard output has only the
+//! reports.
 
 use super::results::results;
 use super::{Sink, Totals};
@@ -10,7 +11,7 @@ use clawutils::printable::printable_lines;
 
 /// Annotations on standard error.
 pub struct Github {
-    /// Files that are not transcripts are errors.
+    /// True if files that are not transcripts count as failures.
     pub strict: bool,
 }
 

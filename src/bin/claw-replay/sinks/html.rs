@@ -1,7 +1,7 @@
 //! `--html`: a directory with an index of the failures, and a page of claw-show for each transcript that failed.
 //!
-//! Nothing in it is a script or comes from elsewhere. The index is written last, so that its links always work; pages
-//! of an earlier report are removed after that.
+//! The pages contain no scripts, and load nothing from other places. The index is written last, so that its links
+//! always work; pages of an earlier report are removed after that.
 
 use super::results::{TestResult, abridged, results};
 use super::{ReportFile, Sink, Totals};
@@ -161,7 +161,7 @@ fn remove_old_pages(directory: &Path, pages: &HashSet<String>) {
     for entry in read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if is_page_name(&name) && !pages.contains(&name) {
-            // A page that stays does no harm.
+            // A page that cannot be removed does no harm.
             let _ = remove_file(entry.path());
         }
     }

@@ -48,7 +48,8 @@ impl Sink for Markdown {
     fn take(&mut self, report: &Report, _: &str) -> anyhow::Result<()> {
         for failure in results(report, self.strict).iter().filter(|result| result.is_failure()) {
             let row = row(&report.path, failure);
-            // The table is complete up to a failure, so that the last line can say where it ends.
+            // After the first failure without room, all others are omitted, so that the table has
+            // no gaps.
             if self.omitted > 0 || !self.has_room(&row) {
                 self.omitted += 1;
                 continue;

@@ -52,7 +52,7 @@ impl Sink for Tap {
         self.out.flush().context("cannot write '<stdout>'")
     }
 
-    /// Writes the plan. A consumer reports an incomplete run because it has none.
+    /// Writes the plan. A run that was cut off has none, so consumers report it as incomplete.
     fn finish(mut self: Box<Self>, _: &Totals) -> anyhow::Result<()> {
         match self.count {
             0 => self.write("TAP version 13\n1..0 # SKIP no transcripts\n")?,
