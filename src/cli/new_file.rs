@@ -15,7 +15,7 @@ pub const PRIVATE: u32 = 0o600;
 /// The mode of a file that others can read if the umask permits it.
 pub const SHARED: u32 = 0o666;
 
-/// A file that is being written. Writing keeps its first error, which [`NewFile::finish`] returns.
+/// A file that is being written. The first error in writing is stored, and [`NewFile::finish`] returns it.
 #[derive(Debug)]
 pub struct NewFile {
     path: PathBuf,

@@ -80,7 +80,8 @@ impl Spool {
     }
 }
 
-/// Creates a file without a name. File systems without such files get one that is removed at once.
+/// Creates a file without a name. On file systems that do not support this, creates a file and removes its name at
+/// once.
 fn unnamed(directory: &PathBuf) -> io::Result<File> {
     let mode = Mode::RUSR | Mode::WUSR;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;

@@ -18,8 +18,8 @@ pub fn is_here(workspace: &Path) -> bool {
     agents.into_iter().any(|agent| agent.path().join("sessions").join(INDEX).is_file())
 }
 
-/// Completes the entries of a directory of sessions from its index. A session that the index does not name keeps what
-/// its file says.
+/// Completes the entries of a directory of sessions from its index. A session that the index does not name keeps the
+/// data from its file.
 pub fn complete(sessions: &Path, entries: &mut [SessionEntry]) {
     let text = std::fs::read_to_string(sessions.join(INDEX)).unwrap_or_default();
     let Ok(index) = Object::parse(text.trim()) else { return };

@@ -32,7 +32,7 @@ impl Stamp {
     }
 }
 
-/// The data of a listing. What the transcript does not contain is `None`.
+/// The data of a listing. Data that the transcript does not contain is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The key in its header.

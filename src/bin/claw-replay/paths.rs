@@ -85,7 +85,7 @@ impl Shard {
 pub struct FoundPath {
     /// The path.
     pub path: PathBuf,
-    /// The error.
+    /// The error in reading the directory.
     pub error: Option<anyhow::Error>,
 }
 
@@ -97,7 +97,7 @@ pub struct Paths {
     /// True if nothing was found yet in the directory of `walk`.
     is_walk_empty: bool,
     globs: Vec<Pattern>,
-    /// A file that is not a transcript, even if it is found in a directory.
+    /// A file to skip if it is found in a directory: the state file.
     except: Option<PathBuf>,
     shard: Option<Shard>,
     known: HashSet<u64>,
@@ -107,7 +107,7 @@ pub struct Paths {
 }
 
 impl PathArgs {
-    /// Opens the list of paths, if there is one. The file `except` is left out of directories.
+    /// Opens the list of paths, if there is one. The file `except` is skipped if it is found in a directory.
     ///
     /// # Errors
     /// Fails with 74 or 77 if the list cannot be read, and with 2 if there are no paths.
@@ -136,7 +136,7 @@ impl PathArgs {
 }
 
 impl Paths {
-    /// Returns these paths, which are files.
+    /// Returns the paths of these files.
     pub fn of(files: Vec<PathBuf>) -> Paths {
         Paths {
             operands: files.into_iter(),
