@@ -91,9 +91,9 @@ pub fn say_all<'a, T: fmt::Display + 'a>(
     write_lines(&lines);
 }
 
-/// The most bytes to write in one system call, unless a single line is longer. Lines are collected because a call costs
-/// more than formatting a line. Up to this size, writes to a pipe are atomic, so lines of other programs cannot come
-/// between.
+/// The maximum number of bytes to write in one system call, unless a single line is longer. Lines are collected because
+/// a call costs more than formatting a line. Up to this size, writes to a pipe are atomic, so lines of other programs
+/// cannot come between.
 const MAX_AT_ONCE: usize = 4096;
 
 /// Adds the line of a diagnostic to `lines`.

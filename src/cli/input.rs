@@ -229,7 +229,7 @@ pub struct Output {
 const BUFFER: usize = 64 * 1024;
 /// The length in bytes from which output is written directly, without copying it to the buffer.
 const LONG: usize = 8 * 1024;
-/// The most slices in one call of writev(2): IOV_MAX on Linux.
+/// The maximum number of slices in one call to writev(2): IOV_MAX on Linux.
 const MAX_SLICES: usize = 1024;
 
 impl Output {

@@ -122,7 +122,7 @@ impl Log {
     }
 }
 
-/// The most findings of one rule to write to a terminal.
+/// The maximum number of findings of one rule to write to a terminal.
 const MAX_PER_RULE: usize = 20;
 
 /// Reports all findings and their number. On a terminal, reports only the first ones of each rule and how many more

@@ -46,7 +46,7 @@ enum Role {
     Attachment,
     Boundary,
     Summary,
-    /// No part; it is only a link of the chain.
+    /// None: it is only a link of the chain.
     None,
 }
 
@@ -62,7 +62,7 @@ struct Project {
     boundaries: HashMap<Node, (Option<String>, Vec<String>)>,
 }
 
-/// What to do with records, in the order of the conversation.
+/// A step of the translation, in the order of the conversation.
 enum Step {
     /// Translate a record.
     Record(Node),
@@ -301,7 +301,7 @@ impl Project {
     }
 }
 
-/// Types of records that are no part of the chain.
+/// Types of records that are not part of the chain.
 const OUTSIDE: [&str; 22] = [
     "queue-operation",
     "last-prompt",
@@ -327,7 +327,7 @@ const OUTSIDE: [&str; 22] = [
     "worktree-state",
 ];
 
-/// Types of records that are links of the chain, and no part of the conversation.
+/// Types of records that can be links of the chain without being part of the conversation.
 const LINKS: [&str; 4] = ["system", "progress", "attachment", "assistant"];
 
 fn role(object: &Object<'_>, kind: &str, message: Option<&Object<'_>>) -> Role {

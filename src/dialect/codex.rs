@@ -43,7 +43,7 @@ struct Rollout {
     total: Option<String>,
     /// The prompts since the newest compaction.
     prompts: Vec<SourcePlace>,
-    /// For each compaction without a history of its own, the prompts that it keeps.
+    /// For each compaction without a `replacement_history`, the prompts that it keeps.
     kept: HashMap<u64, Vec<SourcePlace>>,
 }
 

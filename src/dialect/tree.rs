@@ -64,7 +64,7 @@ pub enum PathEnd {
     Root,
     /// A record whose parent has this id, which no record has.
     Missing(String),
-    /// A record whose parent is this one, which comes later on the path.
+    /// A record whose parent is the given one, which comes later on the path.
     Cycle(Node),
 }
 

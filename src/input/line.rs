@@ -1,4 +1,4 @@
-//! One line of an input: its object, or what is wrong with it.
+//! One line of an input: its object, or a finding about it.
 //!
 //! A line that is not a JSON object is reported as a finding, not an error, and reading continues with the next line.
 //! Three things are accepted without a finding: blank lines, a byte order mark before the first line, and a carriage
@@ -12,8 +12,8 @@ use crate::json::{self, Object};
 use memchr::memmem;
 use std::borrow::Cow;
 
-/// The most levels of nested arrays and objects in a record, the record included. Common JSON parsers accept about
-/// 1000, and a provider that cannot parse a request would refuse it on every later turn.
+/// The maximum number of levels of nested arrays and objects in a record, including the record. Common JSON parsers
+/// accept about 1000, and a provider that cannot parse a request would refuse it on every later turn.
 pub const MAX_DEPTH: usize = 1000;
 
 /// The object of a line, or a finding. The finding of a damaged line is followed by the objects that could be
@@ -44,8 +44,8 @@ impl<'a> LineObject<'a> {
     }
 }
 
-/// The most passes over a line in search of the beginning of its last object. Passes differ only in which bytes
-/// they take for the inside of a string, so two are nearly always enough.
+/// The maximum number of passes over a line in search of the beginning of its last object. Passes differ only in which
+/// bytes they consider to be inside a string, so two are nearly always enough.
 const MAX_PASSES: usize = 4;
 
 /// Parses a line. `base` is the total length of the inputs before its own, in bytes.
@@ -211,7 +211,7 @@ fn trailing_record(line: &[u8], from: usize) -> Option<(usize, usize)> {
 
 /// Returns offsets at which the object at the end of `text` may begin; none is less than `from`. A scan must begin
 /// outside a string, but after damage it is unknown which bytes are inside one. Each pass therefore begins at the first
-/// `{"` that all earlier passes took for a part of a string.
+/// `{"` that all earlier passes considered to be inside a string.
 fn last_objects(text: &[u8], from: usize) -> Vec<usize> {
     let mut candidates: Vec<usize> = match text.last() {
         Some(b'}') => memmem::find_iter(&text[from..], b"{\"").map(|at| from + at).collect(),

@@ -4,7 +4,7 @@
 //!
 //! - A changed line matches neither its own id nor the id of the next line.
 //! - An inserted line does not match its id, and the next line matches if the inserted one is left out.
-//! - After a removed line, only the id of the next line does not match.
+//! - Where a line was removed, only the id of the next line does not match.
 //! - Of two swapped lines, each matches if it comes after the other.
 //!
 //! A line is checked only if it begins with an id of `claw-append` (16 hexadecimal digits) and is not the header of a
@@ -96,7 +96,7 @@ impl RunningChain {
         let is_fit = Sealed::of(text).is_none_or(|sealed| self.fits(&sealed) || is_session(text));
         self.is_broken = place.offset != self.next || !is_fit;
         self.next = place.offset + place.length + 1;
-        // A line without an id is not hashed, because the next one usually has none either. If it has one, that is
+        // A line without an id is not hashed, because the next line usually has no id either. If it has one, that is
         // left to `check`.
         let has_id = text.starts_with(opening!("id"));
         self.before = has_id.then(|| LineHash::of(text.as_bytes()));
@@ -161,7 +161,8 @@ impl<'a> ChainLines<'a> {
         (rule, index)
     }
 
-    /// Returns true if the line matches after the next one, and the line after both matches after this one.
+    /// Returns true if the line and the next one were swapped: this line matches after the next one, and the line
+    /// after both matches after this line.
     fn is_swapped(&self, index: usize) -> bool {
         self.fits(index, self.lines[index + 1]) == Some(true)
             && self.fits(index + 2, self.lines[index]).unwrap_or(true)

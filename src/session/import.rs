@@ -1,4 +1,4 @@
-//! Imports transcripts of other programs as sessions of ours.
+//! Imports transcripts of other programs as sessions.
 //!
 //! The imported text depends only on the source and on the header of the session. So if a source has only grown,
 //! importing it again yields the previous text followed by new lines, which are appended to the session. If anything

@@ -40,7 +40,7 @@ pub struct Call {
     /// The number of repetitions that must pass.
     required: u64,
     update: bool,
-    /// The number of recordings in a replay, else 1: the most calls that one reply may take.
+    /// The maximum number of calls for one reply: in a replay the number of recordings, else 1.
     recordings: u64,
     rebuild: RebuildOptions,
     extras: Extras,

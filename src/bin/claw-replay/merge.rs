@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The most bytes of a report.
+/// The maximum length of a report in bytes.
 const MAX_LINE: u64 = 64 * 1024 * 1024;
 
 /// Merge the reports of several runs, and write their results

@@ -1,4 +1,4 @@
-//! Records of Claude Code, as records of ours.
+//! Translates the records of Claude Code to ours.
 
 use crate::dialect::blocks::{parts, text, user};
 use crate::dialect::source::SourceReader;

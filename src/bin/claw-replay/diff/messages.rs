@@ -7,9 +7,9 @@ use clawutils::messages::rebuild::{self, RebuildOptions};
 use clawutils::show::edit;
 use sha2::{Digest, Sha256};
 
-/// The most characters of a message that are compared line by line.
+/// The number of characters of a message that are compared line by line.
 const MAX_CHARS: usize = 20_000;
-/// The most lines of a difference that are shown.
+/// The maximum number of lines of a difference that are shown.
 const MAX_LINES: usize = 50;
 
 /// Compares the messages that rebuild makes of two transcripts.

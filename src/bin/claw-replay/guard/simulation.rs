@@ -17,7 +17,7 @@ use clawutils::truncate::{MAX_FRACTION, TruncateOptions, truncate};
 
 /// The shortest summary, in tokens. If less room is left, a compaction counts as impossible.
 const MIN_SUMMARY: u64 = 64;
-/// The most pieces in which the covered messages are summarised, as in `claw-compact`.
+/// The maximum number of pieces in which the covered messages are summarised, as in `claw-compact`.
 const MAX_PIECES: usize = 16;
 
 /// The parts of a request besides the messages.

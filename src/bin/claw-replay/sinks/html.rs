@@ -19,11 +19,11 @@ use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The most failures in the index.
+/// The maximum number of failures in the index.
 const MAX_FAILURES: usize = 1000;
 /// The largest transcript that gets a page, in bytes.
 const MAX_TRANSCRIPT: u64 = 16 * 1024 * 1024;
-/// The most bytes of a detail.
+/// The maximum length of a detail in bytes.
 const MAX_DETAIL: usize = 16 * 1024;
 /// The directory of the pages.
 const PAGES: &str = "transcripts";

@@ -7,13 +7,13 @@ use clawutils::show::markdown::{fenced, inline};
 use std::io::Write;
 use std::path::Path;
 
-/// The most bytes of a summary: GitHub rejects a larger one.
+/// The maximum length of a summary in bytes: GitHub rejects a larger one.
 const MAX_BYTES: usize = 1024 * 1024;
-/// The bytes that the heading, the totals and the last line need at most.
+/// The maximum length of the heading, the totals and the last line together, in bytes.
 const FRAME: usize = 1024;
-/// The most bytes of a cell.
+/// The maximum length of a cell in bytes.
 const MAX_CELL: usize = 1000;
-/// The most bytes of the detail of a failure.
+/// The maximum length of the detail of a failure, in bytes.
 const MAX_DETAIL: usize = 16 * 1024;
 
 /// A summary of failures. It is kept in memory, because the totals precede it.
