@@ -4,7 +4,7 @@
 //! there is no public source.
 //!
 //! - The records of type `user`, `assistant`, `attachment` and `system` with a `uuid` form the chain. The last one that
-//!   is not of a sidechain and not of type `system` is the leaf.
+//!   belongs to the main conversation is the leaf: it is not of a sidechain, of type `system` or an API error.
 //! - There is one record per block. The records of a reply share `message.id`, and each repeats the usage.
 //! - With parallel calls, each result is a child of the record of its call, and the chain continues after only one of
 //!   the results. A plain walk would lose the others. Therefore, if one record of a reply is on the path, all its

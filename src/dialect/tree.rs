@@ -62,7 +62,7 @@ pub struct Path {
 pub enum PathEnd {
     /// A record without a parent.
     Root,
-    /// A record whose parent has this id, which no record has.
+    /// A record that names this id as its parent, but no record has the id.
     Missing(String),
     /// A record whose parent is the given one, which comes later on the path.
     Cycle(Node),

@@ -18,12 +18,12 @@ const HEAD_TENTHS: usize = 7;
 pub struct ToolOutput {
     /// All of the output, or only its beginning once it exceeds both sizes together.
     head: Vec<u8>,
-    /// The end of such a long output.
+    /// The end of an output that exceeds both sizes together.
     tail: Vec<u8>,
     head_size: usize,
     tail_size: usize,
     total: u64,
-    /// The file that receives all of such a long output.
+    /// The path of the file that receives all of an output that exceeds both sizes together.
     path: Option<PathBuf>,
     file: Option<io::Result<File>>,
 }

@@ -137,7 +137,7 @@ impl<W: Write> Stream<W> {
         Some((top, start + at.filter(|at| *at > self.fence.len()).unwrap_or(part.len())))
     }
 
-    /// Splits the block `top` at offset `at`: writes everything before it, and continues from there.
+    /// Splits the block `top` at offset `at`: writes everything before that offset, and continues from there.
     fn cut(&mut self, whole: &Rendered, top: usize, at: usize) -> io::Result<()> {
         let fence = open_fence(&self.text[whole.tops[top].0..at]);
         let part = render_part(&self.text[..at], self.layout, self.has_gap);

@@ -43,7 +43,7 @@ impl Show {
     /// Shows a piece of text.
     pub(super) fn text(&mut self, text: &str) {
         let Some(out) = self.out.as_mut().filter(|_| !text.is_empty()) else { return };
-        // The output may reach the terminal that shows the progress, also through a pipe.
+        // The output may reach the terminal that shows the progress, directly or through a pipe.
         progress::stop();
         let shown = match self.is_terminal {
             true => printable_lines(text),

@@ -61,7 +61,7 @@ impl DiffArgs {
     }
 }
 
-/// Refuses two directories of which one is in the other: each file in both would have two paths.
+/// Returns an error if one directory is inside the other, because each file in both would have two paths.
 fn refuse_nested(a: &Path, b: &Path) -> anyhow::Result<()> {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (a, b) = (whole(a), whole(b));
