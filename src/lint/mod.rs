@@ -234,7 +234,7 @@ impl LineScan {
         self.records.push(RecordPlace { offset, line, length, id: own });
     }
 
-    /// Stores the id of the record at `offset`. Returns true if an earlier record has the same id: its own one or, if
+    /// Stores the id of the record at `offset`. Returns true if an earlier record has the same id: written in it or, if
     /// it has none, its address.
     fn was_used(&mut self, own: Option<&Id>, offset: u64) -> bool {
         let Some(own) = own else {
