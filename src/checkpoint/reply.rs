@@ -29,8 +29,9 @@ enum FoundSummary {
 }
 
 impl CheckpointReply {
-    /// Reads the first JSON object with a summary that the reply is or contains. If there is none, the text of the
-    /// reply is the summary, cut to 4000 characters. Returns `None` if every summary is blank, or the reply is.
+    /// Reads the first JSON object that has a summary; the object may be the whole reply or a part of it. If there is
+    /// none, the text of the reply is the summary, cut to 4000 characters. Returns `None` if the reply is blank, or if
+    /// it has objects with summaries and all of these are blank.
     #[must_use]
     pub fn read(reply: &str) -> Option<CheckpointReply> {
         let mut blank = false;

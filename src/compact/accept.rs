@@ -81,16 +81,16 @@ pub enum Rejected {
     Echo,
     /// It is too long for the messages that it replaces.
     TooLong {
-        /// The tokens of the summary.
+        /// The number of tokens in the summary.
         own: u64,
         /// The most tokens that it may have.
         most: u64,
     },
     /// The request would not become smaller, or would still exceed its budget.
     NoGain {
-        /// The tokens of the request before the compaction.
+        /// The number of tokens in the request before the compaction.
         before: u64,
-        /// The tokens of the request with the summary.
+        /// The number of tokens in the request with the summary.
         after: u64,
         /// The budget of the request, in tokens.
         target: Option<u64>,
@@ -130,8 +130,8 @@ impl fmt::Display for Rejected {
     }
 }
 
-/// Checks that `text` may replace the covered messages, and returns the tokens of the request with it. A summary
-/// from a model may have at most half the tokens of the messages that it replaces; any other must only have
+/// Checks that `text` may replace the covered messages, and returns the number of tokens in the request with it. A
+/// summary from a model may have at most half the tokens of the messages that it replaces; any other must only have
 /// fewer.
 ///
 /// # Errors

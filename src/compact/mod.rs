@@ -82,9 +82,9 @@ pub struct CutPlan {
     pub earlier: Option<String>,
     /// True if the earlier summary is only a placeholder.
     pub needs_retry: bool,
-    /// The tokens of the request before the compaction.
+    /// The number of tokens in the request before the compaction.
     pub before: u64,
-    /// The tokens of the covered messages.
+    /// The number of tokens in the covered messages.
     pub covered: u64,
     /// The user messages that are kept word for word, oldest first.
     pub kept_user: Vec<String>,
@@ -235,7 +235,7 @@ impl<'a> Task<'_, 'a> {
         self.messages.iter().any(|message| message.meta.is_some())
     }
 
-    /// Returns the tokens of the whole request with these messages.
+    /// Returns the number of tokens in the whole request with these messages.
     #[must_use]
     pub fn tokens(&self, messages: &[Message<'_>]) -> u64 {
         let Task { system, tools, model, .. } = *self;

@@ -15,7 +15,8 @@ pub struct Pending {
     pub before: Option<String>,
     /// The id of the first record that it keeps.
     pub first_kept: String,
-    /// True if it has only a placeholder. Otherwise it has a summary that continues a placeholder.
+    /// True if its summary is only a placeholder. Otherwise it has a real summary that continues an earlier
+    /// placeholder.
     pub is_stub: bool,
 }
 

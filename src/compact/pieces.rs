@@ -1,9 +1,9 @@
 //! Divides the covered part into pieces if it does not fit in one request for a summary.
 //!
 //! First, texts are shortened more and more, tool results most. If that is not enough, the covered part is divided
-//! into pieces with a call for each: each call gets the summary so far and brings it up to date. So the number
-//! of calls is known in advance. If even the shortest texts make too many pieces, messages from the middle are
-//! left out, and the request says how many.
+//! into pieces. The model is called once for each piece, with the summary so far, which it brings up to date. So the
+//! number of calls is known in advance. If even the shortest texts make too many pieces, messages from the middle
+//! are left out, and the request says how many.
 
 use crate::compact::request::{self, LEVELS, Level, SummaryPrompt};
 use crate::estimate::{Gauge, Request};
@@ -27,7 +27,7 @@ pub struct PieceLimits {
     pub room: Option<u64>,
     /// The most tokens that a summary may have.
     pub summary: u64,
-    /// The most calls.
+    /// The most calls of the model.
     pub calls: usize,
 }
 

@@ -9,7 +9,7 @@ use crate::messages::meta::Meta;
 use crate::usage::Counts;
 use std::fmt;
 
-/// The tokens by which a count may always differ from the estimate. With a larger difference, a count of less
+/// The number of tokens by which a count may always differ from the estimate. With a larger difference, a count of less
 /// than half or more than twice the estimate is ignored. Providers add prompts of their own, whose share is larger
 /// in short conversations.
 const SLACK: u64 = 500;

@@ -19,7 +19,7 @@ const LONG_EDGE: u64 = 1568;
 /// Pixels per token.
 const AREA: u64 = 750;
 
-/// Returns the tokens of the image in `base64`, at least 1; [`UNKNOWN`] if its size cannot be read.
+/// Returns the number of tokens that the image in `base64` costs, at least 1; [`UNKNOWN`] if its size cannot be read.
 pub fn tokens(base64: &str) -> u64 {
     size(base64).map_or(UNKNOWN, |(width, height)| cost(width, height))
 }

@@ -201,7 +201,7 @@ impl Gauge {
         self.unused
     }
 
-    /// Returns the tokens of a request: those of its [`Estimate`], unless a refusal gave a better count.
+    /// Returns the number of tokens in a request: as in its [`Estimate`], unless a refusal gave a better count.
     #[must_use]
     pub fn tokens(&self, request: Request<'_, '_>) -> u64 {
         self.tally(request).tokens()
@@ -236,19 +236,19 @@ impl Gauge {
         rests
     }
 
-    /// Returns the tokens of one message.
+    /// Returns the number of tokens in one message.
     #[must_use]
     pub fn message(&self, message: &Message<'_>) -> u64 {
         self.scaled(tokens(weigh(message, Method::Script, &mut Kinds::default())))
     }
 
-    /// Returns the tokens of one block.
+    /// Returns the number of tokens in one block.
     #[must_use]
     pub fn block(&self, block: &Block<'_>) -> u64 {
         self.scaled(tokens(weight_of(block)))
     }
 
-    /// Returns the tokens of a text.
+    /// Returns the number of tokens in a text.
     #[must_use]
     pub fn text(&self, text: &str) -> u64 {
         self.scaled(tokens(script::weigh(text)))
@@ -260,15 +260,15 @@ impl Gauge {
         self.scale.unwrap_or_default().apply(ours)
     }
 
-    /// Returns the scale, for messages to which no count applies any longer.
+    /// Returns the scale to use for messages that no count covers any more.
     #[must_use]
     pub fn scale(&self) -> Option<Scale> {
         self.scale
     }
 }
 
-/// Returns the tokens of a conversation, given the outlines and the weights of its messages. The result is the same
-/// as that of [`Estimate::of`].
+/// Returns the number of tokens in a conversation, given the outlines and the weights of its messages. The result is
+/// the same as that of [`Estimate::of`].
 #[must_use]
 pub fn outlined(outlines: &[Message<'_>], weights: &[Weight]) -> u64 {
     let request = Request { messages: outlines, ..Request::default() };
@@ -305,7 +305,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Returns the tokens of the whole request.
+    /// Returns the number of tokens in the whole request.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         size(self.anchor, self.gauge.scale.unwrap_or_default(), self.weight)

@@ -1,8 +1,9 @@
 //! The fold of records into messages: merges the records of a reply, pairs calls with results, alternates roles.
 //!
 //! Records are read in file order into *pending messages*, one for each reply and each run of user records. A result is
-//! assigned to a call with its id: to the nearest call before it, or else to the next call after it. That later call
-//! gets it only if no other result has come by the time that something follows the reply.
+//! assigned to the nearest call before it that has its id. If there is none, the result waits for the next call with
+//! its id. That call takes the waiting result once something follows its reply, unless another result has answered the
+//! call by then.
 //!
 //! Pending messages are then laid out as messages. The results of a reply come together right after it, in the order of
 //! the calls, before any text of the user. A record without a place (a result without a call, a second result) is left

@@ -30,7 +30,7 @@ pub struct ResultMeta {
 pub struct Meta {
     /// The id of the first record in the message, in file order.
     pub id: Id,
-    /// The byte offset of the beginning of that record, over all inputs.
+    /// The byte offset of the beginning of that record, in the concatenated inputs.
     pub offset: u64,
     /// The byte offset of the end of the last record in the message.
     pub end: u64,

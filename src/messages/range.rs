@@ -21,7 +21,7 @@ pub struct RebuildOptions {
     pub interrupted: bool,
 }
 
-/// Returns the part of the inputs that `options` select, as byte offsets over all inputs.
+/// Returns the part of the inputs that `options` select, as byte offsets in the concatenated inputs.
 ///
 /// # Errors
 /// When an input cannot be read; status 65 if there is no record `options.at`.
@@ -78,7 +78,7 @@ impl Turns {
     }
 }
 
-/// Returns the beginnings of the turns before `end`, as byte offsets over all inputs.
+/// Returns the beginnings of the turns before `end`, as byte offsets in the concatenated inputs.
 ///
 /// # Errors
 /// When an input cannot be read.

@@ -30,7 +30,7 @@ use std::collections::{HashMap, HashSet};
 pub struct EffectiveCompaction {
     /// The id of its record.
     pub id: String,
-    /// The byte offset of its record, over all inputs.
+    /// The byte offset of its record in the concatenated inputs.
     pub at: u64,
     /// The summary.
     pub summary: Summary,
@@ -58,9 +58,9 @@ pub struct View {
     pub compaction: Option<EffectiveCompaction>,
     /// True if replies that broke off are shown.
     pub interrupted: bool,
-    /// The byte offset of the first record that is shown, over all inputs.
+    /// The byte offset of the first record that is shown, in the concatenated inputs.
     pub start: u64,
-    /// The byte offset of the end of the last record, over all inputs.
+    /// The byte offset of the end of the last record, in the concatenated inputs.
     pub end: u64,
     /// The parts of shortened results that are shown, by the ids of record and call.
     pub truncations: HashMap<(String, String), KeptSpan>,
@@ -141,7 +141,7 @@ struct Search<'s> {
     kept: Option<u64>,
     /// The newest replacement of a summary, by the id of the compaction that it replaces.
     replacements: HashMap<String, EffectiveCompaction>,
-    /// The compactions to replace that were not read yet, with the findings to report if they do not exist.
+    /// By id, the replaced compactions that were not read yet, with the findings to report if they do not exist.
     missing: HashMap<String, Vec<Finding>>,
     /// True if a first kept record was not found.
     has_missed: bool,
@@ -201,7 +201,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Adds the findings for compactions to replace that do not exist, if the search has read all inputs.
+    /// Adds the findings for replaced compactions that do not exist, if the search has read all inputs.
     fn end(&mut self) {
         if self.kept.is_none() {
             let mut missing: Vec<Finding> = self.missing.drain().flat_map(|(_, all)| all).collect();

@@ -1,4 +1,4 @@
-//! The Anthropic Messages API: requests as bytes, and replies from bytes.
+//! The Anthropic Messages API: builds request bodies and reads replies.
 
 use crate::json::write::{Members, list};
 use crate::json::{Member, Object, elements, offset_in, on_one_line};

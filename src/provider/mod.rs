@@ -1,4 +1,4 @@
-//! Provider calls: requests, replies and failures, as bytes in and bytes out.
+//! Provider calls: builds requests, reads replies, and classifies failures.
 //!
 //! Building requests and reading answers have no side effects. [`protocol`] selects one of three wire formats
 //! ([`anthropic`], [`openai`], [`ollama`]), [`stream`] splits a stream into events, [`reading`] turns the

@@ -1,4 +1,4 @@
-//! Ollama's native `/api/chat`: requests as bytes, and replies from bytes.
+//! Ollama's native `/api/chat`: builds request bodies and reads replies.
 //!
 //! It is used instead of Ollama's chat completions because only the native API lets a request set the context window
 //! and forbid truncating the prompt. Old servers may truncate it anyway, so [`was_truncated`] checks the counts in the

@@ -1,4 +1,4 @@
-//! Chat completions, as offered by OpenAI and many others: requests as bytes, and replies from bytes.
+//! Chat completions, as offered by OpenAI and many others: builds request bodies and reads replies.
 
 mod stream;
 
@@ -33,8 +33,8 @@ pub fn url(base: &str) -> String {
     address::with_ending(base, &format!("{}{ENDPOINT}", if has_version { "" } else { "/v1" }))
 }
 
-/// Returns the name of the output limit for `model`, on any host. From `o1` and `gpt-5` on, OpenAI's models
-/// reject `max_tokens`; other servers may not know the newer name.
+/// Returns the name of the output limit for `model`, judging only by the model's name and not by the host. From `o1`
+/// and `gpt-5` on, OpenAI's models reject `max_tokens`; other servers may not know the newer name.
 #[must_use]
 pub fn output_limit_name(model: &str) -> &'static str {
     let name = model.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();

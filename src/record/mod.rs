@@ -29,9 +29,9 @@ use std::borrow::Cow;
 pub struct Record<'a> {
     /// Its `id`, or its address if it has none.
     pub id: Cow<'a, str>,
-    /// The byte offset of its beginning, over all inputs as if they were concatenated.
+    /// The byte offset of its beginning in the concatenated inputs.
     pub offset: u64,
-    /// The byte offset of its end, over all inputs.
+    /// The byte offset of its end in the concatenated inputs.
     pub end: u64,
     /// Its place in its own input, for findings.
     pub place: Place,

@@ -16,13 +16,14 @@ pub(super) enum NoReply {
     TooLong(String),
 }
 
-/// Returns the message for an exceeded size limit, in bytes.
+/// Returns the message for an exceeded size limit. `most` is the limit in bytes; the message states it in MiB.
 pub(super) fn over(what: &str, most: usize) -> String {
     format!("is too long: {what} has more than {} MiB", most >> 20)
 }
 
-/// Returns a message if a list or an object in a JSON text has more than [`MAX_MEMBERS`] members, or if the text is
-/// nested at least that many levels deep. Call it before the text is parsed.
+/// Checks a JSON text before it is parsed. Returns a message if a list or an object in it has more than
+/// [`MAX_MEMBERS`] members, or if the text is nested at least [`MAX_MEMBERS`] levels deep. If such a text is also
+/// nested more than [`MAX_DEPTH`] levels deep, the message states that limit.
 pub(super) fn too_wide(json: &str) -> Option<String> {
     let why = || match is_deeper(json, MAX_DEPTH) {
         true => format!("is nested more than {MAX_DEPTH} levels deep"),
