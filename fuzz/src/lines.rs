@@ -16,8 +16,8 @@ const BLOCK: usize = 256 * 1024;
 /// A line: its offset and its bytes.
 type Split = (u64, Vec<u8>);
 
-/// Tests `bytes` as an input. The last byte selects whether many blanks precede or follow the others, so that a block
-/// ends among them.
+/// Tests `bytes` as an input. The last byte selects whether many blanks precede or follow the other bytes, so that a
+/// block ends among the blanks.
 pub fn run(bytes: &[u8]) {
     let input = Input::memory("t", with_blanks(bytes));
     let lines = split(&input, 0);

@@ -49,7 +49,7 @@ fn error(shape: Shape, kind: &str, message: &str) -> String {
 }
 
 /// Returns the exit status for an overload reported inside a stream. Ollama reports an overload only by the HTTP
-/// status, so its text alone is a general failure.
+/// status, so the same error inside its stream counts as a general failure.
 fn busy_exit(shape: Shape) -> i32 {
     if shape == Shape::Ollama { 69 } else { 75 }
 }
@@ -185,7 +185,7 @@ fn an_error_at_the_start_of_a_stream_is_classified_by_its_type() {
 }
 
 #[test]
-fn the_window_that_an_overflow_in_a_stream_states_is_remembered() {
+fn a_window_stated_in_an_overflow_error_of_a_stream_is_remembered() {
     for shape in [Shape::Anthropic, Shape::OpenAi] {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         let error =

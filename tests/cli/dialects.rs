@@ -52,8 +52,8 @@ fn run(sandbox: &Sandbox, words: &[&str]) -> Vec<Value> {
     sandbox.cmd(words[0]).args(&words[1..]).assert().success().json()
 }
 
-/// Returns messages with one form for what several forms can express: content is a list, results with one text are a
-/// string, and neighbours of one role are one message.
+/// Returns messages in a normal form: content is a list, a result with one text is a string, and adjacent messages of
+/// the same role are merged.
 fn plain(messages: &[Value]) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
     for message in messages {
@@ -85,12 +85,12 @@ fn plain_block(mut block: Value) -> Value {
     block
 }
 
-/// The reply to a summary that only we send.
+/// The assistant's reply to a summary. Only claw-rebuild adds one.
 const ACKNOWLEDGEMENT: &str = "Understood. I go on from this summary.";
-/// The result that we send for a call without one.
+/// A word of the result that claw-rebuild adds for a call without one.
 const INTERRUPTED: &str = "interrupted";
 
-/// Removes what we add to every conversation, wherever it comes from: the heading of a summary and the reply to it. The
+/// Removes what claw-rebuild adds to conversations of every dialect: the heading of a summary and the reply to it. The
 /// result of a call that was interrupted becomes `[interrupted]`.
 fn without_additions(messages: Vec<Value>) -> Vec<Value> {
     let is_acknowledgement = |message: &Value| {
@@ -154,7 +154,8 @@ fn without_reminders(messages: &[Value]) -> (Vec<Value>, Vec<String>) {
     (plain(&out), reminders)
 }
 
-/// Returns a text without its reminders, which are added to `reminders`. Notifications stay, without the text around.
+/// Returns a text without its reminders, which are added to `reminders`. Of a text with a notification, only the
+/// notification is returned.
 fn split_reminders(text: &str, reminders: &mut Vec<String>) -> String {
     let (begin, end) = ("<system-reminder>", "</system-reminder>");
     let notification = ("<task-notification>", "</task-notification>");
@@ -169,7 +170,8 @@ fn split_reminders(text: &str, reminders: &mut Vec<String>) -> String {
     rest.trim().to_owned()
 }
 
-/// Returns the token counts in the replies of the records behind a session: input, from cache, to cache and output.
+/// Returns the sums of the token counts in the replies of `s.jsonl`: input, read from the cache, written to the cache,
+/// and output.
 fn used(sandbox: &Sandbox) -> [u64; 4] {
     let shown = sandbox.cmd("claw-show").args(["--format", "html", "s.jsonl"]).assert().success();
     assert!(shown.stdout_text().contains("</html>"));

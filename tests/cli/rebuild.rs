@@ -548,9 +548,9 @@ fn every_cut_and_turn_can_be_undone() {
     rebuild("", &["--undo", "cut", "--meta"]).code(2);
 }
 
-/// Without a hint (`first_kept_offset`), a compaction keeps records from the nearest one that spells its id without
-/// escapes.
-/// The result must not depend on whether ids are searched for or looked up, so the number of compactions varies.
+/// Without a hint (`first_kept_offset`), the first kept record of a compaction is the nearest one whose line has the id
+/// without escapes. The result must not depend on whether ids are searched for or looked up in an index, so the number
+/// of compactions varies.
 #[test]
 fn audit_24_an_id_with_escapes_is_found_only_by_a_hint() {
     let escaped = r#"{"id":"caf\u00e9","type":"user","content":"escaped"}"#;

@@ -176,7 +176,7 @@ fn a_run_continues_from_its_state_file() {
         check(&sandbox, &["--state", "d/s.jsonl", "d"]).code(1).stdout(whole.clone());
         assert!(sandbox.read("d/s.jsonl") == state, "{part} bytes");
     }
-    // A changed transcript and other options are examined again.
+    // A transcript is examined again if it or the options have changed.
     sandbox.write("d/0/000.jsonl", transcript(3));
     check(&sandbox, &["--state", "d/s.jsonl", "--window", "4000", "d/0/000.jsonl"]).success();
     assert_eq!(sandbox.read_text("d/s.jsonl").lines().count(), 31);

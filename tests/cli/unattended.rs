@@ -12,8 +12,8 @@ use crate::conversations::{append, log, words};
 const WINDOW: u64 = 4000;
 /// The number of turns in every run of the tests, and in a full run.
 const TURNS: [usize; 2] = [24, 500];
-/// The most calls of one turn: three for its reply (as it is, shortened, summarised), and two summaries of
-/// three calls each (before an overflow and after one).
+/// The most requests of one turn: three for its reply (as it is, shortened, summarised), and three for each of two
+/// summaries (before an overflow and after one).
 const MAX_CALLS: usize = 3 + 2 * 3;
 
 /// The first prompt. Replies repeat the first hundred characters of the message that they answer, so they do not

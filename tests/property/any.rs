@@ -39,8 +39,8 @@ pub fn same(what: &str, one: &[String], other: &[String]) -> Law {
 
 // ---- a provider accepts it ------------------------------------------------------------------
 
-/// Checks that a finished request is accepted, and an unfinished one is accepted with one more user message. The
-/// judge shares no code with rebuild.
+/// Checks that a finished request is accepted, and that an unfinished one is accepted with one more user message.
+/// [`judge`] decides; it shares no code with rebuild.
 pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
     is_sound(messages)?;
     let broken = violations(messages);

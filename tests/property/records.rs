@@ -240,7 +240,7 @@ impl Written {
 }
 
 impl Item {
-    /// Returns the assistant's calls in it.
+    /// Returns the assistant's calls in the record.
     pub fn calls(&self) -> Vec<&Call> {
         match &self.body {
             Body::Call(call) => vec![call],
@@ -249,13 +249,13 @@ impl Item {
         }
     }
 
-    /// Returns true if it has user text, apart from results.
+    /// Returns true if the record has text or images of the user, apart from results.
     pub fn is_from_user(&self) -> bool {
         let is_word = |piece: &Piece| matches!(piece, Piece::Text(..) | Piece::Image(_));
         matches!(&self.body, Body::User(content) if content.held().iter().any(is_word))
     }
 
-    /// Returns the record with the id `id`.
+    /// Writes the record, with `id` as its id.
     fn text(&self, id: &str, reference: impl Fn(usize) -> (String, u64)) -> Vec<u8> {
         let members = match &self.body {
             Body::Junk(bytes) => return bytes.to_vec(),
@@ -307,14 +307,14 @@ fn truncation(record: &str, call: &str, text: &str, is_right: bool) -> String {
 }
 
 impl Body {
-    /// Returns true if it changes how other records are shown.
+    /// Returns true if the record changes how other records are shown.
     pub fn is_view(&self) -> bool {
         matches!(self, Body::Compaction { .. } | Body::Truncation { .. } | Body::Retract { .. })
     }
 }
 
 impl Content {
-    /// Returns its pieces; only the first one if it is a string.
+    /// Returns the pieces that are written: only the first one if the content is written as a string.
     pub fn held(&self) -> &[Piece] {
         match self.pieces.first() {
             Some(Piece::Text(..) | Piece::Blank(_)) if self.is_string => &self.pieces[..1],
@@ -375,7 +375,7 @@ fn image(data: &str) -> String {
 }
 
 impl Answer {
-    /// Returns its text if it is a string that is not empty.
+    /// Returns the text of the result if it is a string that is not empty.
     pub fn string(&self) -> Option<String> {
         match self.form {
             Form::Short | Form::Output => Some(format!("r{} is it", self.mark)),

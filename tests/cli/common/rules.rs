@@ -591,8 +591,8 @@ const BYTES_PER_TOKEN: u64 = 4;
 const TOKENS_PER_MESSAGE: u64 = 8;
 const TOKENS_PER_IMAGE: u64 = 1500;
 
-/// Returns the tokens of a request's prompt: one for every four bytes of text, rounded up once, and a fixed number
-/// for each message and image.
+/// Returns the number of tokens in a request's prompt: a quarter of the bytes of all text, rounded up, plus a fixed
+/// number for each message and each image.
 ///
 /// Text is the system prompt, the tools and the inputs of calls as compact JSON, thinking, and all texts inside and
 /// outside tool results. A document that is not plain text counts as an image. This count is deliberately different

@@ -485,8 +485,8 @@ fn answers(message: &Value, results: &[Value]) -> Verdict {
 
 // ---- size of a prompt ----------------------------------------------------------------------
 
-/// Returns the tokens of a request's prompt, with the costs of [`rules::count_tokens`]. A system message costs as
-/// much as any other message.
+/// Returns the number of tokens in a request's prompt, with the costs of [`rules::count_tokens`]. A system message
+/// costs as much as any other message.
 pub fn count_tokens(shape: Shape, body: &Value) -> u64 {
     if shape == Shape::Anthropic {
         return rules::count_tokens(body);

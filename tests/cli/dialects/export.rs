@@ -15,12 +15,12 @@ const SESSION: &str = r#"{"type":"user","ts":1767225600.25,"content":"one"}
 {"type":"user","content":[{"type":"text","text":"two"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}}]}
 {"type":"assistant","model":"m","content":"three"}
 "#;
-/// A compaction that keeps from the record at this offset on.
+/// A compaction, and a prompt after it. `OFFSET` stands for the offset of the first kept record.
 const COMPACTION: &str = r#"{"type":"compaction","summary":"sum","kept_user":["word for word"],"first_kept_entry_id":"@OFFSET"}
 {"type":"user","content":"four"}
 "#;
 
-/// Returns the messages of a file, with one form for what several forms can express.
+/// Returns the messages of a file in a normal form.
 fn messages(sandbox: &Sandbox, file: &str) -> Vec<Value> {
     plain(&run(sandbox, &["claw-rebuild", file]))
 }

@@ -98,10 +98,10 @@ fn importing_again_appends_what_is_new() {
     let messages = |path: &str| sandbox.cmd("claw-rebuild").arg(path).assert().stdout_text();
     assert_eq!(messages(&path), messages("tree/s.jsonl"));
     sandbox.cmd("claw-check").arg(&path).assert().stdout("");
-    // A session that was continued stays as it is while its source does.
+    // A session that was continued is not changed as long as its source is unchanged.
     sandbox.sh(&format!("echo more | claw-append --user {path}")).assert().success();
     assert_eq!(all("0 imported, 0 updated, 1 unchanged"), "");
-    // Both have grown: the source is imported as another session.
+    // The session and its source have both grown, so the source is imported as another session.
     write(6);
     let other = all("1 imported, 0 updated, 0 unchanged");
     assert_ne!(other, id);

@@ -1,4 +1,4 @@
-//! `claw-rebuild --to`: what was read from another program's format is written in another one, and reads back the same.
+//! `claw-rebuild --to`: messages written in the form of another API read back as the same conversation.
 
 use super::run;
 use crate::common::{AssertExt, Sandbox};
@@ -22,7 +22,7 @@ fn messages_of_another_api_read_back_as_the_same_conversation() {
         let file = format!("{api}.json");
         assert_eq!(plain(&["claw-rebuild", "--from", dialect, &file]), expected, "{api}");
     }
-    // An array and a body are recognised.
+    // Without --from, an array of messages and the body of a request are recognised.
     assert_eq!(plain(&["claw-rebuild", "openai.json"]), expected);
     assert_eq!(plain(&["claw-rebuild", "gemini.json"]), expected);
     sandbox.sh(r#"printf '{"model":"m","messages":%s}' "$(cat openai.json)" >body.json"#).assert();

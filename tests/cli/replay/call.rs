@@ -113,7 +113,7 @@ fn sessions_with_the_same_beginning_share_recordings() {
     let args = ["--replay", "tape", "--jobs", "2", "d"];
     live(&sandbox, &provider, &args).success();
     assert_eq!(provider.requests().len(), 3, "a replay sends nothing");
-    // A reply that no recording gives differs from the first one.
+    // A reply that equals no recorded answer is compared with the first one.
     sealed(&sandbox, "e.jsonl", &[prompt("hello"), answer("fourth")]);
     let report = live(&sandbox, &provider, &["--replay", "tape", "e.jsonl"]).code(1).json_one();
     let detail = report["cases"][0]["detail"].as_str().expect("a detail");
@@ -133,20 +133,20 @@ fn a_recorded_failure_does_not_hide_the_reply_of_the_next_attempt() {
     turn(&["--again"]).success();
     let replay = |path| live(&sandbox, &provider, &["--replay", "tape", path]);
     replay("s.jsonl").success();
-    // The difference matters more than the failure.
+    // The message is about the reply that differs, not about the recorded failure.
     sealed(&sandbox, "t.jsonl", &[prompt("hi"), answer("no")]);
     assert_eq!(
         replay("t.jsonl").code(1).json_one()["message"],
         "turn 1: the text differs in line 1"
     );
-    // A request that is never sent does not lead to an endless search.
+    // A request that is not ready to send ends the search for recordings.
     let args = ["--replay", "tape", "--limit-turns", "0", "t.jsonl"];
     let message = live(&sandbox, &provider, &args).code(1).json_one()["message"].clone();
     assert_eq!(
         message,
         "turn 1: not ready to send: no-messages: message 1: there is nothing to send; append a prompt first"
     );
-    // What call records, it can replay.
+    // A recording that `claw-replay call` made can be replayed.
     provider.script(Step::text("no"));
     live(&sandbox, &provider, &["--record", "more", "t.jsonl"]).success();
     live(&sandbox, &provider, &["--replay", "more", "t.jsonl"]).success();

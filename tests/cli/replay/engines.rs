@@ -39,12 +39,12 @@ fn merged_reports_have_the_results_and_the_status_of_one_run() {
     assert_eq!(run.stderr_text(), totals);
     assert_eq!(sandbox.read_text("merged.xml"), sandbox.read_text("whole.xml"));
     merge(&["--strict", "--quiet"]).code(65).stdout(whole.clone()).stderr("");
-    // Parts in files.
+    // The same reports, divided over two files.
     let half = whole.match_indices('\n').nth(20).expect("a line").0 + 1;
     sandbox.write("a", &whole[..half]);
     sandbox.write("b", &whole[half..]);
     merge(&["--quiet", "a", "b"]).code(1).stdout(whole.clone());
-    // A part that was cut off, and none at all.
+    // Reports that were cut off, no reports, and a missing file.
     sandbox.write("torn", &whole[..half - 2]);
     let torn = merge(&["--junit", "torn.xml", "torn"]).code(65);
     assert!(torn.stderr_text().contains("'torn' line 21: not a report"), "{torn}");
@@ -53,7 +53,8 @@ fn merged_reports_have_the_results_and_the_status_of_one_run() {
     merge(&["missing"]).code(74).stdout("");
 }
 
-/// An ssh that runs commands on this machine and notes the host. `down` is unreachable, and `silent` does nothing.
+/// An ssh that runs commands on this machine and appends the name of the host to the file `hosts`. The host `down` is
+/// unreachable, and `silent` runs nothing.
 const SSH: &str = r#"
 while :; do case $1 in -[lpoi]) shift 2 ;; -*) shift ;; *) break ;; esac; done
 host=$1; shift; test "$1" != -- || shift
@@ -139,7 +140,7 @@ fn spark_makes_the_reports_of_one_process() {
     spark(&["--", "check", "--windo", "4000"]).failure().stdout("");
 }
 
-/// Returns the literal display of the page that follows a line.
+/// Returns the first literal display after the text `after` in claw-replay(1).
 fn display(after: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/claw-replay.1");
     let page = fs::read_to_string(path).expect("the page");
@@ -148,7 +149,7 @@ fn display(after: &str) -> String {
     text.expect("a display").0.replace("\\e", "\\").replace("\\(aq", "'").replace("\\&", "")
 }
 
-/// Returns the lines after `key`, in which an element begins, that are indented further, without that indentation.
+/// Returns a block for each line `key`: the more deeply indented lines that follow it, without their indentation.
 fn blocks(yaml: &str, key: &str) -> Vec<String> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let lines: Vec<&str> = yaml.lines().collect();
@@ -160,7 +161,8 @@ fn blocks(yaml: &str, key: &str) -> Vec<String> {
     begins.map(block).collect()
 }
 
-/// Creates sessions with recordings of their calls, and one that is not sound if `is_sound` is false.
+/// Creates four sessions with recordings of their calls. If `is_sound` is false, session b ends with a tool result
+/// without a call.
 fn sessions(is_sound: bool) -> Sandbox {
     let sandbox = Sandbox::new();
     for name in ["a", "b", "c", "d"] {

@@ -1,4 +1,4 @@
-//! Reports for CI systems: each is what its reader expects, whatever text is in a transcript.
+//! Reports for CI systems: each is valid in its format, whatever text is in a transcript.
 
 use predicates::str::contains;
 use serde_json::json;
@@ -58,7 +58,7 @@ fn junit_results_are_valid_whatever_transcripts_contain() {
         let files = ["r.xml", "strict.xml", "none.xml"];
         let run = sandbox.sh("xmllint --nonet --noout --schema \"$@\"").arg("sh").arg(schema);
         run.args(files).assert().success();
-        // The schema can fail.
+        // The schema rejects an invalid report.
         sandbox.write("wrong.xml", xml.replace("errors=", "mistakes="));
         let run = sandbox.sh("xmllint --nonet --noout --schema \"$@\"").arg("sh").arg(schema);
         run.arg("wrong.xml").assert().code(3);
@@ -154,7 +154,7 @@ fn a_report_appears_only_when_it_is_complete() {
     child.kill().expect("a process");
     child.wait().expect("an end");
     assert_eq!(sandbox.read_text("old.xml"), "old");
-    // A run that ends with an error leaves nothing.
+    // A run that ends with an error leaves no file.
     let args = ["--junit", "no.xml", "--files-from", "none"];
     check(&sandbox, &args).code(74);
     check(&sandbox, &["--junit", "no/r.xml", "d"]).code(74).stdout("");
@@ -190,7 +190,7 @@ fn a_summary_is_markdown_of_at_most_a_mebibyte() {
     }
     assert_eq!(tags.iter().filter(|tag| *tag == "TableCell").count(), 8, "{tags:?}");
     assert_eq!(tags.len(), 2 + 1 + 2 + 8, "{tags:?}");
-    // Many failures.
+    // Of many failures, only as many as fit are listed.
     let list: String = (0..2500).map(|n| format!("missing/{n}/{}\n", "x".repeat(230))).collect();
     let args = ["--markdown", "s.md", "--files-from", "list"];
     sandbox.write("list", list);
@@ -199,7 +199,7 @@ fn a_summary_is_markdown_of_at_most_a_mebibyte() {
     let rows = text.lines().filter(|line| line.starts_with("| missing/")).count();
     assert!((900_000..1 << 20).contains(&text.len()), "{} bytes", text.len());
     assert!(text.ends_with(&format!("\n{} more failures: see the reports.\n", 2500 - rows)));
-    // An index has fewer, and counts all.
+    // The index of an HTML report lists at most 1000, and states the number of all.
     check(&sandbox, &["--html", "report", "--files-from", "list"]).code(1);
     let text = sandbox.read_text("report/index.html");
     assert_eq!(text.matches("<article>").count(), 1000);
@@ -219,7 +219,7 @@ fn a_browser_shows_the_report_and_its_pages() {
         ["index", "out/report/index.html", 360],
         ["page", format!("out/report/transcripts/{}", old.trim_end()), 360]
     ]);
-    // Pages of an earlier report go, and other files stay.
+    // A new report removes the pages of an earlier one, and keeps other files.
     sandbox.write("out/report/transcripts/0123456789abcdef.html", "old");
     sandbox.write("out/report/transcripts/mine.html", "mine");
     check(&sandbox, &["--html", "out/report", "d", "missing.jsonl"]).code(1);

@@ -66,7 +66,7 @@ fn an_overflow_has_its_turn_its_size_and_the_gain_of_each_step() {
     assert!(number("truncate") > 0 && number("compact") > 0, "{first}");
     assert!(number("after") <= window["prompt_budget"].as_u64().expect("a budget"), "{first}");
     assert!(window["summary_calls"].as_u64() > Some(0), "{window}");
-    // A transcript that was compacted gives the same report: what was recorded does not count.
+    // A compaction in the transcript does not change the report.
     let compact = "claw-rebuild --meta s.jsonl | claw-compact --record --window 4000 --fallback local --max-calls 0 |
         claw-append s.jsonl";
     sandbox.sh(compact).assert().success();
@@ -132,13 +132,14 @@ fn a_regression_is_found_by_the_mode_that_concerns_it_and_by_no_other() {
         each(&reports, "path")
     };
     assert_eq!((failures("check"), failures("guard")), (Vec::new(), Vec::new()));
-    // Damage concerns check alone.
+    // Only check reports damage.
     sandbox.write("d/077.jsonl", transcript(17) + ORPHAN);
     assert_eq!(
         (failures("check"), failures("guard")),
         (vec!["d/077.jsonl".to_owned()], Vec::new())
     );
-    // A result that was too long at the time was shortened later: only guard sees the request of that time.
+    // A compaction now covers a prompt that was too long when it was sent. Only guard reports the prompt, because it
+    // ignores compactions and measures the request of each turn.
     let prompt = json!({"type": "user", "content": "word ".repeat(9000)});
     let answer = json!({"type": "assistant", "content": "done"});
     let summary = json!({"type": "compaction", "summary": "all of it", "first_kept_entry_id": "k"});

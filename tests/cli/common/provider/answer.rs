@@ -78,8 +78,8 @@ impl Reply<'_> {
         self.asked.json(200, &self.whole())
     }
 
-    /// Returns an error after half of the reply. If the request asks for no stream, returns the error with status
-    /// 200, as some gateways do.
+    /// Returns an answer that breaks off with an error halfway through the stream. If the request does not ask for a
+    /// stream, the answer is only the error, with status 200, as some gateways send it.
     pub(super) fn broken(&self, kind: &str, message: &str) -> Answer {
         let error = error_body(self.asked.shape, self.asked.id, kind, message);
         if self.asked.streams() {
@@ -88,7 +88,7 @@ impl Reply<'_> {
         self.asked.json(200, &error)
     }
 
-    /// Returns the tokens of the prompt and of this reply.
+    /// Returns the numbers of tokens in the prompt and in this reply.
     pub(super) fn usage(&self) -> (u64, u64) {
         let said = json!({"messages": [{"role": "assistant", "content": self.blocks()}]});
         (shapes::count_tokens(self.asked.shape, self.asked.body), rules::count_tokens(&said))
@@ -119,7 +119,7 @@ impl Reply<'_> {
         }
     }
 
-    /// Returns the message of the Messages API, or its beginning.
+    /// Returns a message of the Messages API. Without a stop reason, it is the one that begins a stream.
     pub(super) fn message(&self, content: Vec<Value>, stop_reason: Option<&str>) -> Value {
         let (input, output) = self.usage();
         json!({
@@ -216,7 +216,7 @@ impl Reply<'_> {
 
 // ---- errors --------------------------------------------------------------------------------
 
-/// Returns an error in the form of a shape. Ollama's errors have no type.
+/// Returns an error body in the format of an API. Ollama's errors have no type.
 pub(super) fn error_body(shape: Shape, id: usize, kind: &str, message: &str) -> Value {
     match shape {
         Shape::Anthropic => json!({

@@ -89,8 +89,8 @@ pub enum Step {
     Cut(usize),
     /// A stream of these pieces, each in one chunk.
     Stream(Vec<Vec<u8>>),
-    /// A stream with an error after half of the default reply. If the request asks for no stream, the error alone
-    /// with status 200.
+    /// A stream with an error after half of the default reply. If the request does not ask for a stream, only the
+    /// error, with status 200.
     StreamError {
         /// `error.type`, which Ollama does not have.
         kind: String,

@@ -1,4 +1,4 @@
-//! claw-replay call: replies that are made to do harm.
+//! claw-replay call: hostile replies.
 
 use serde_json::json;
 

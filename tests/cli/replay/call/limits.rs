@@ -37,7 +37,7 @@ fn all_calls_of_a_run_share_the_limits() {
     let usage = &whole[0]["numbers"]["usage"];
     let number = |name: &str| usage[name].as_u64().expect("a number");
     let (input, all) = (number("input"), number("input") + number("output"));
-    // Room for three calls and the prompt of a fourth one that is not there.
+    // One token less than three calls and the prompt of a fourth take.
     let most = (3 * all + input - 1).to_string();
     sandbox.write("prices", "* 1000000 0 0 1000000\n");
     for limit in [&["--max-total", &most][..], &["--max-cost", &most, "--prices", "prices"]] {
@@ -50,7 +50,7 @@ fn all_calls_of_a_run_share_the_limits() {
         let args = [limit, &["--jobs", "4", "d"]].concat();
         let reports = offline(&sandbox, &args).code(1).json();
         let passed = reports.iter().filter(|report| report["status"] == "passed").count();
-        // The calls in progress hold their prompts, but not their answers, which may be of any length.
+        // Until a call ends, only its prompt counts, because its answer may have any length. So the count varies.
         assert!((1..=5).contains(&passed), "{limit:?}: {passed}");
     }
     let args = ["--prices", "prices", "d/0.jsonl"];

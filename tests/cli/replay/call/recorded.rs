@@ -1,4 +1,4 @@
-//! claw-replay call: the turns that claw-turn records are replayed, whatever the turn went through.
+//! claw-replay call: turns recorded by claw-turn are replayed, including those with overflows, retries or tools.
 
 use serde_json::json;
 
