@@ -226,7 +226,8 @@ mod tests {
     fn m2_the_number_of_calls_for_ten_windows_of_text_is_known_in_advance() {
         let text = conversation(400, 100);
         let pieces = pieces(&text, limits(4000, 64)).unwrap();
-        // 42,000 tokens to quote, and each piece takes four fifths of what is left of 4000 tokens.
+        // The quoted text has 42,000 tokens. A piece takes four fifths of the 4000 tokens of a request, less the
+        // instructions and the longest summary.
         assert_eq!((pieces.calls(), pieces.left_out), (17, 0));
         let all: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
         for n in 0..400 {

@@ -158,7 +158,8 @@ fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<ChatTur
     }
     moved.append(&mut own);
     match turns.last_mut() {
-        // The assistant message between them was dropped, and chat templates require alternating roles.
+        // The assistant message before this one was dropped. Chat templates require alternating roles, so the two user
+        // messages are merged.
         Some(ChatTurn::User(before)) => before.append(&mut moved),
         _ if moved.is_empty() => {}
         _ => turns.push(ChatTurn::User(moved)),

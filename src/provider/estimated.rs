@@ -37,7 +37,7 @@ fn least(request: &ModelRequest<'_, '_>) -> u64 {
 }
 
 /// Returns the `max_tokens` to request: the requested value, or for Ollama what the window leaves if that is less.
-/// Ollama silently drops part of a prompt that does not fit, so the check must happen before the call.
+/// Old versions of Ollama silently drop part of a prompt that does not fit, so the check must happen before the call.
 ///
 /// # Errors
 /// Returns an overflow failure if the window leaves less than `least` tokens.
@@ -58,8 +58,9 @@ pub fn room(
     Err(Failure { actual: Some(prompt), limit: Some(window), ..failure })
 }
 
-/// Corrects the class of a refusal with the help of the estimate. A refusal without a body is an overflow if the window
-/// is nearly full. A refusal of long prompts (rule T2) is a billing failure if the prompt is short.
+/// Corrects the class of a refusal with the help of the estimate. A 400 or 413 without a body (`is_empty`) is an
+/// overflow if the prompt nearly fills the window. A refusal by rule T2, which says that the prompt is too long for the
+/// subscription, is a billing failure instead of an overflow if the prompt is not near that limit.
 #[must_use]
 pub fn reconsider(failure: Failure, is_empty: bool, request: &ModelRequest<'_, '_>) -> Failure {
     let is_bare = is_empty && matches!(failure.status, Some(400 | 413));

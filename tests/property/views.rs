@@ -28,7 +28,8 @@ pub fn of_views(conversation: &Conversation) -> Law {
     let mut plain = File::new(file.bytes.clone());
     let is_exact = has_unique_calls(conversation);
     // If a call and its first result are covered by a compaction but a second result is kept, rebuild reads only
-    // the second one, takes it for an early result, and pairs it with the next call that has the same id.
+    // the second one, takes it for an early result, and pairs it with the next call that has the same id. Such
+    // transcripts are skipped.
     let found = rebuild(&file.bytes)?.findings;
     let has_seconds = found.iter().any(|found| *found.rule == DUPLICATE_RESULT);
     if !has_plain_ids(conversation) || has_seconds && !is_exact {
