@@ -12,7 +12,8 @@ static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 /// The functions that the loader calls before `main`, with arguments that this one ignores.
 #[allow(unsafe_code, reason = "nothing else runs before the runtime of Rust")]
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
 static BEFORE_MAIN: extern "C" fn() = note;
 
 /// Makes one system call. The standard library must not be used this early.
