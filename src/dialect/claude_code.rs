@@ -21,7 +21,6 @@ use crate::dialect::{Choice, choose_leaf, note_branches, remark_path};
 use crate::finding::rules;
 use crate::input::Input;
 use crate::input::line::LineObject;
-use crate::input::lines::Lines;
 use crate::input::origin::{Remark, SourcePlace};
 use crate::json::{Object, elements, string};
 use record::Writer;
@@ -114,15 +113,7 @@ impl Project {
     /// Reads the ids, parents and roles of all records.
     fn index(input: &Input, out: &mut Translation) -> anyhow::Result<Project> {
         let mut project = Project::default();
-        let mut lines = Lines::of(input);
-        while let Some(batch) = lines.batch()? {
-            for line in batch {
-                match line {
-                    Ok(line) => project.take(&line, out),
-                    Err(finding) => out.finding(finding),
-                }
-            }
-        }
+        out.each_line(input, |line, out| project.take(line, out))?;
         project.tree.finish();
         Ok(project)
     }

@@ -21,7 +21,6 @@ use crate::finding::rules;
 use crate::id;
 use crate::input::Input;
 use crate::input::line::LineObject;
-use crate::input::lines::Lines;
 use crate::input::origin::{Remark, SourcePlace};
 use crate::json::write::Members;
 use crate::json::{Object, elements};
@@ -85,15 +84,7 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
 impl Rollout {
     fn index(input: &Input, out: &mut Translation) -> anyhow::Result<Rollout> {
         let mut rollout = Rollout::default();
-        let mut lines = Lines::of(input);
-        while let Some(batch) = lines.batch()? {
-            for line in batch {
-                match line {
-                    Ok(line) => rollout.take(&line, out),
-                    Err(finding) => out.finding(finding),
-                }
-            }
-        }
+        out.each_line(input, |line, out| rollout.take(line, out))?;
         Ok(rollout)
     }
 

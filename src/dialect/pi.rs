@@ -21,7 +21,6 @@ use crate::finding::rules;
 use crate::id;
 use crate::input::Input;
 use crate::input::line::LineObject;
-use crate::input::lines::Lines;
 use crate::input::origin::{Remark, SourcePlace};
 use crate::json::write::Members;
 use crate::json::{self, Object, elements};
@@ -74,15 +73,7 @@ impl Session {
     /// Reads the ids and parents of all records.
     fn index(input: &Input, out: &mut Translation) -> anyhow::Result<Session> {
         let mut session = Session { tree: Tree::default(), header: None, version: None, count: 0 };
-        let mut lines = Lines::of(input);
-        while let Some(batch) = lines.batch()? {
-            for line in batch {
-                match line {
-                    Ok(line) => session.take(&line, out),
-                    Err(finding) => out.finding(finding),
-                }
-            }
-        }
+        out.each_line(input, |line, out| session.take(line, out))?;
         session.tree.finish();
         Ok(session)
     }

@@ -7,6 +7,8 @@
 use crate::finding::Finding;
 use crate::finding::rules::Rule;
 use crate::input::Input;
+use crate::input::line::LineObject;
+use crate::input::lines::Lines;
 use crate::input::origin::{Origin, Remark, SourcePlace};
 use crate::input::spool::Spool;
 use crate::json;
@@ -100,6 +102,27 @@ impl Translation {
         let spool = Spool::new(directory.to_owned());
         let (origin, buffer, unknown) = Default::default();
         Translation { spool, origin, buffer, unknown }
+    }
+
+    /// Passes each line of `input` that holds an object to `take`, and keeps the findings about the others.
+    ///
+    /// # Errors
+    /// When the input cannot be read.
+    pub fn each_line(
+        &mut self,
+        input: &Input,
+        mut take: impl FnMut(&LineObject<'_>, &mut Translation),
+    ) -> anyhow::Result<()> {
+        let mut lines = Lines::of(input);
+        while let Some(batch) = lines.batch()? {
+            for line in batch {
+                match line {
+                    Ok(line) => take(&line, self),
+                    Err(finding) => self.finding(finding),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes record `number` of a line.
