@@ -298,3 +298,13 @@ impl Write for Output {
         self.write_out(&[])
     }
 }
+
+/// Returns the error for an entry of `directory` that cannot be read.
+#[must_use]
+pub fn walk_error(error: walkdir::Error, directory: &Path) -> anyhow::Error {
+    let why = format!("cannot read '{}'", error.path().unwrap_or(directory).display());
+    // The text of walkdir's error repeats the path; that of the error in it does not.
+    let cause =
+        error.into_io_error().unwrap_or_else(|| std::io::Error::other("it contains itself"));
+    anyhow::Error::from(cause).context(why)
+}

@@ -4,7 +4,7 @@
 //! kept, to leave out repeated ones.
 
 use anyhow::Context;
-use clawutils::cli::open_stdin;
+use clawutils::cli::{open_stdin, walk_error};
 use clawutils::exit::{Error, Exit, fail};
 use foldhash::fast::RandomState;
 use glob::{MatchOptions, Pattern};
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::hash::BuildHasher;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::vec;
@@ -230,11 +230,7 @@ impl Walk {
             Ok(_) => None,
             Err(error) => {
                 let path = error.path().unwrap_or(directory).to_owned();
-                let why = format!("cannot read '{}'", path.display());
-                // The error of walkdir repeats the path, the one that it contains does not.
-                let cause = error.into_io_error();
-                let cause = cause.unwrap_or_else(|| io::Error::other("it contains itself"));
-                Some(FoundPath { path, error: Some(anyhow::Error::from(cause).context(why)) })
+                Some(FoundPath { path, error: Some(walk_error(error, directory)) })
             }
         })
     }

@@ -1,20 +1,18 @@
 //! import: copy transcripts of other programs into sessions.
 
 use crate::commands::{SessionPlace, clock};
-use crate::make::{checked, unused};
+use crate::make::{append, checked, unused};
 use anyhow::Context;
-use clawutils::cli::{DialectArgs, Output, open_file, read_file, report};
+use clawutils::cli::{DialectArgs, Output, open_file, read_file, report, walk_error};
 use clawutils::dialect::looks::{self, Looks};
 use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
 use clawutils::json::write::Members;
 use clawutils::session::import::{self, SourceFacts, Update};
 use clawutils::session::{SessionEntry, name};
-use clawutils::transcript::{self, Batch};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use walkdir::WalkDir;
 
 /// Import transcripts of other programs.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,11 +45,10 @@ impl Import {
         if self.label.is_some() && self.files.len() > 1 {
             return fail(Exit::Usage, "--label takes one file; import the files one by one");
         }
-        let mut files = self.files.clone();
-        if let Some(directory) = &self.all {
-            find(directory, &mut files)?;
-            files.sort();
-        }
+        let files = match &self.all {
+            Some(directory) => find(directory)?,
+            None => self.files.clone(),
+        };
         let agent = place.agent_for(None)?;
         let mut outcomes = Outcomes::default();
         let mut out = Output::open();
@@ -98,7 +95,7 @@ impl Import {
                     return Ok(self.all.is_none().then(|| entry.id.clone()));
                 }
                 Update::Append(more) => {
-                    append(&entry.path, &more)?;
+                    append(place, &entry.path, &more)?;
                     outcomes.updated += 1;
                     return Ok(Some(entry.id.clone()));
                 }
@@ -161,32 +158,19 @@ impl Outcomes {
     }
 }
 
-/// Adds the `.jsonl` and `.json` files in a directory and below it. Symbolic links are not followed.
-fn find(directory: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    let cannot = || format!("cannot read '{}'", directory.display());
-    for entry in std::fs::read_dir(directory).with_context(cannot)? {
-        let entry = entry.with_context(cannot)?;
-        let (path, kind) = (entry.path(), entry.file_type().with_context(cannot)?);
-        if kind.is_dir() {
-            find(&path, files)?;
-        } else if kind.is_file() && path.extension().is_some_and(|it| it == "jsonl" || it == "json")
-        {
-            files.push(path);
+/// Returns the `.jsonl` and `.json` files in a directory and below it, sorted. Symbolic links are not followed.
+fn find(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    // A walk that begins at a file would return it.
+    std::fs::read_dir(directory)
+        .with_context(|| format!("cannot read '{}'", directory.display()))?;
+    let mut files = Vec::new();
+    for entry in WalkDir::new(directory) {
+        let entry = entry.map_err(|error| walk_error(error, directory))?;
+        let is_json = entry.path().extension().is_some_and(|it| it == "jsonl" || it == "json");
+        if is_json && entry.file_type().is_file() {
+            files.push(entry.into_path());
         }
     }
-    Ok(())
-}
-
-/// Appends records to the transcript of a session.
-fn append(path: &Path, records: &str) -> anyhow::Result<()> {
-    let options = transcript::AppendOptions {
-        expect_tail: None,
-        lock_timeout: Duration::from_secs(30),
-        is_waiting: Arc::default(),
-        sync: true,
-        ts: clock()?.1,
-    };
-    let batch = Batch::read(&path.display().to_string(), records.as_bytes())?;
-    transcript::append(path, &batch, &options)?;
-    Ok(())
+    files.sort();
+    Ok(files)
 }

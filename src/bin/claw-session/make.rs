@@ -12,6 +12,7 @@ use clawutils::session::{SessionEntry, fork, name};
 use clawutils::transcript::{self, Batch};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -109,6 +110,21 @@ pub(super) fn unused(entries: &[SessionEntry], key: String) -> String {
     own
 }
 
+/// Appends records to the transcript of a session.
+pub(super) fn append(place: &SessionPlace, path: &Path, records: &str) -> anyhow::Result<()> {
+    let options = transcript::AppendOptions {
+        expect_tail: None,
+        lock_timeout: Duration::from_secs(30),
+        is_waiting: Arc::default(),
+        sync: true,
+        ts: clock()?.1,
+    };
+    let _progress = place.log.progress(appending(path, &options));
+    let batch = Batch::read(&path.display().to_string(), records.as_bytes())?;
+    transcript::append(path, &batch, &options)?;
+    Ok(())
+}
+
 /// Checks the key and the label, and returns the session to create.
 pub(super) fn checked(
     agent: String,
@@ -173,15 +189,7 @@ impl Label {
             return fail(Exit::Usage, format!("invalid label '{text}': {why}"));
         }
         let record = Members::of_type("label").string("label", text).into_json();
-        let options = transcript::AppendOptions {
-            expect_tail: None,
-            lock_timeout: Duration::from_secs(30),
-            is_waiting: Arc::default(),
-            sync: true,
-            ts: clock()?.1,
-        };
-        let _progress = place.log.progress(appending(&entry.path, &options));
-        transcript::append(&entry.path, &Batch::read("label", record.as_bytes())?, &options)?;
+        append(place, &entry.path, &record)?;
         Ok(Exit::Done)
     }
 }
