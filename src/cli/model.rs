@@ -126,7 +126,7 @@ impl ModelArgs {
         let found = models::lookup(&model, extra.as_deref());
         let found = found.map_err(|why| {
             let path = self.models.as_deref().unwrap_or(Path::new("")).display();
-            let help = "see claw-estimate(1) for the format";
+            let help = "see claw(7) for the format";
             Error::new(Exit::Config, format!("cannot use models '{path}': {why}; {help}"))
         })?;
         let inside = || self.provider().is_offline().then_some(offline::WINDOW);

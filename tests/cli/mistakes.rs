@@ -175,7 +175,7 @@ fn audit_26_input_of_the_wrong_kind_is_refused_with_advice() {
         Row("claw-estimate --tools empty-tools m.jsonl", 78, "claw-estimate: cannot use tools '…"),
         Row("claw-estimate --config half.json m.jsonl", 78, "claw-estimate: cannot use configuration 'half.json': EOF while parsing an object at line 1 column 1; correct it"),
         Row("claw-truncate --window 8000 --failure notes.txt m.jsonl", 65, "claw-truncate: cannot use 'notes.txt': not an error record; give the file that claw-call --failure wrote"),
-        Row("CLAW_MODELS=notes.txt claw-estimate --model x m.jsonl", 78, "claw-estimate: cannot use models 'notes.txt': line 1: the window 'some' is not a number of tokens; see claw-estimate(1) for the format"),
+        Row("CLAW_MODELS=notes.txt claw-estimate --model x m.jsonl", 78, "claw-estimate: cannot use models 'notes.txt': line 1: the window 'some' is not a number of tokens; see claw(7) for the format"),
         Row("CLAW_WINDOW=8k claw-estimate m.jsonl", 78, "claw-estimate: invalid value '8k' for CLAW_WINDOW: not a whole number; write digits only, without a unit"),
         Row("CLAW_PROVIDER=mistral claw-estimate m.jsonl", 78, "claw-estimate: invalid value 'mistral' for CLAW_PROVIDER: use anthropic, openai, ollama or offline"),
         Row("SOURCE_DATE_EPOCH=today claw-append --user s.jsonl <notes.txt", 78, "claw-append: SOURCE_DATE_EPOCH is not a number of seconds: 'today'; correct or unset it"),

@@ -123,7 +123,7 @@ pub struct CallArgs {
 
 fn share(text: &str) -> Result<f64, &'static str> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or("not a number from 0 to 1; write digits alone, such as 0.8")
+    share.ok_or("not a number from 0 to 1; write a plain number, such as 0.8")
 }
 
 impl CallArgs {
