@@ -56,6 +56,9 @@ fn the_command_gets_the_path_of_the_session_and_its_status_is_passed_on() {
         .assert()
         .stdout("./-x.jsonl --\n");
     for (name, number) in [("TERM", 15), ("KILL", 9), ("QUIT", 3), ("USR1", 10)] {
+        if !hears(number) {
+            continue;
+        }
         let script = format!("ulimit -c 0; kill -s {name} $$");
         lock(&sandbox, &["--", "sh", "-c", &script]).assert().killed_by(number);
         assert!(!sandbox.exists(".s.jsonl.lock"));
