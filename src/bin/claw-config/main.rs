@@ -67,12 +67,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // These two commands are called by scripts. They skip the definitions of all settings, which take time to
-    // build.
-    let is_for_script = |word: OsString| word == "shell" || word == "say";
+    // The definitions of all settings take 2 ms to build. Neither the two commands that scripts call nor the help,
+    // which hides these options, needs them.
+    let needs_no_settings = |word: OsString| {
+        ["shell", "say", "--help", "-h", "--version", "-V"].iter().any(|known| word == *known)
+    };
     cli::run(
         "claw-config",
-        match std::env::args_os().nth(1).is_some_and(is_for_script) {
+        match std::env::args_os().nth(1).is_some_and(needs_no_settings) {
             true => run::<NoSettings>,
             false => run::<All>,
         },
