@@ -38,7 +38,7 @@ pub struct CheckpointPlan<'m, 'a> {
     pub covered: &'m [Message<'a>],
     /// The id of the first record in the last of these messages.
     pub up_to: String,
-    /// False if a checkpoint already covers all of it.
+    /// False if the last checkpoint already covers all messages that can be covered.
     pub has_new_messages: bool,
 }
 

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// The option group for plain text.
+/// The options for input that is plain text instead of records.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PlainArgs {
     /// Append the text on standard input as one user record
@@ -36,10 +36,11 @@ impl PlainArgs {
         self.user || self.assistant || self.tool_result.is_some()
     }
 
-    /// Returns the records on standard input. Plain text becomes one record, without the line feed at its end.
+    /// Returns the records in `input`. Plain text becomes one record; a line feed at the end of the text is dropped.
     ///
     /// # Errors
-    /// Fails with 65 if plain text is not UTF-8 or is blank, and with 65, 74 or 77 if a file cannot be attached.
+    /// Fails with 65 if plain text is not UTF-8, or is blank and not a tool result; fails with 65, 74 or 77 if a file
+    /// cannot be attached.
     pub fn records<'a>(&self, input: &'a [u8]) -> anyhow::Result<Cow<'a, [u8]>> {
         if !self.is_text() {
             return Ok(Cow::Borrowed(input));
@@ -71,7 +72,7 @@ impl PlainArgs {
     }
 }
 
-/// The option group for what is written to standard output.
+/// The options for what is written to standard output.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct EchoArgs {
     /// Also write the appended records, with their ids, to standard output

@@ -28,10 +28,10 @@ use std::time::{Duration, Instant};
 /// The default maximum number of tokens in an answer if the window is unknown, as in claw0.
 const MAX_TOKENS: u64 = 8096;
 
-/// The options of `claw-call` alone.
+/// The options that only `claw-call` has.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CallArgs {
-    /// The context window, which the offline provider enforces, and the room for the answer.
+    /// The context window, which the offline provider enforces, and the maximum length of the answer.
     #[command(flatten)]
     pub window: WindowArgs,
     /// The rest of the request body.
@@ -44,7 +44,7 @@ pub struct CallArgs {
     /// Write the records to FILE instead of standard output
     #[arg(long, value_name = "FILE")]
     pub reply: Option<PathBuf>,
-    /// Add the member call to the reply's first record: the model, the room for the answer, and hashes of the request
+    /// Add a 'call' member to the reply's first record, with the model, the output limit and hashes of the request
     #[arg(long)]
     pub meta: bool,
     /// Write the request body and report the address and headers, but send nothing
@@ -62,7 +62,7 @@ pub struct CallArgs {
     /// Write the error record of a failed call to FILE
     #[arg(long, value_name = "FILE")]
     pub failure: Option<PathBuf>,
-    /// The prices and limits.
+    /// The limits on tokens and cost.
     #[command(flatten)]
     pub spent: SpentArgs,
     /// The directories of recordings to write or to replay.
@@ -82,11 +82,12 @@ pub struct CallArgs {
     pub deadline: Option<Duration>,
 }
 
-/// Runs `claw-call` on messages. A provider's refusal is reported, and its status is returned.
+/// Runs `claw-call` on messages. If the provider refuses the request or fails, the failure is reported, and the exit
+/// status for it is returned.
 ///
 /// # Errors
-/// Status 7 or 76 if the messages cannot be sent, 77 or 78 if the key or a setting is missing, 74 if the reply cannot
-/// be written.
+/// Status 7 or 76 if the messages cannot be sent, 5 if a limit on tokens or cost is reached, 77 or 78 if the key or a
+/// setting is missing, 74 if the reply cannot be written.
 pub fn call(
     args: &CallArgs,
     model: &ModelArgs,
@@ -201,7 +202,7 @@ fn ask(
     }
 }
 
-/// Reports the window that is requested because none is known.
+/// Reports that the window is unknown, and the window that is requested instead.
 fn report_window(model: &str, log: Log) {
     let window = ollama::WINDOW;
     log.note(&format!(

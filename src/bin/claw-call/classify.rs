@@ -34,7 +34,7 @@ pub fn status(text: &str) -> Result<u16, &'static str> {
     status.ok_or("not an HTTP status; use a number from 100 to 599")
 }
 
-/// Classifies an answer by its status and body, and writes the failure as a JSON object.
+/// Classifies an answer by its status, headers and body, and writes the failure as a JSON object.
 ///
 /// # Errors
 /// Status 74 or 78 as in [`FailuresArgs::read`]; 65 if the answer is a successful reply.

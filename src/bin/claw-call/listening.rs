@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time that a notified reader has to end the program. After that, the signal ends it.
+/// The time that the reader has to end the program after a signal arrives. After that, the signal ends it.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// The interval between attempts to notify a reader whose queue is full.
@@ -52,7 +52,7 @@ fn slot() -> MutexGuard<'static, Option<SyncSender<AnswerEvent>>> {
 
 fn notify(signal: i32) {
     let Some(reader) = slot().clone() else { return };
-    // A reader that does not end the program in time is blocked by a terminal or a pipe.
+    // If the program is still running after that, the reader is blocked in a write to a terminal or a pipe.
     let end = Instant::now() + GRACE;
     let mut is_notified = false;
     while Instant::now() < end {

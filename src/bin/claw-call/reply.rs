@@ -28,8 +28,8 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    /// Opens standard output, or creates a file that only its owner can read. This happens before the call, because the
-    /// call may cost money.
+    /// Opens standard output or the file at `path`. A new file is readable only for its owner. The caller does this
+    /// before the call, which may cost money, so that an error is found in time.
     ///
     /// # Errors
     /// Status 74 or 77 if the file cannot be written.
@@ -54,7 +54,7 @@ impl Destination {
         self.write_lines(records).with_context(|| format!("cannot write '{}'", self.name))
     }
 
-    /// Writes the records without copying them, because a record can be as long as the longest answer.
+    /// Writes the records without copying them, because they can be large.
     fn write_lines(&mut self, records: &[String]) -> io::Result<()> {
         for record in records {
             self.out.write_all(record.as_bytes())?;
@@ -71,7 +71,7 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Reads the prices that the options name, if any.
+    /// Reads the file of `--prices`, if the option is given.
     ///
     /// # Errors
     /// See [`LimitArgs::prices`].
@@ -193,7 +193,8 @@ fn ending(reply: &Reply, log: Log) -> Exit {
     }
 }
 
-/// Returns a description of the request for `--meta`. Texts are hashed like record ids.
+/// Returns the `call` member for `--meta`. The body, the system prompt, the tools and the further members of the body
+/// are given as hashes of the same kind as record ids.
 fn request_members(call: &ModelCall<'_, '_, '_>) -> String {
     let request = &call.request;
     let hash = |text: Option<&str>| text.map(record::digest);
@@ -225,7 +226,7 @@ pub(super) fn note_failure(
     let name = model.model();
     let record = failure.to_error_record(name.as_deref());
     let members = Members::new()
-        // The message is part of the text.
+        // The text of the diagnostic contains the message.
         .spread(&edit::without(&record, &["message"]).unwrap_or_default())
         .string("rule", &failure.rule)
         .bool("retryable", failure.retryable)
@@ -236,7 +237,7 @@ pub(super) fn note_failure(
         write_private(path, &(record + "\n"))
             .with_context(|| format!("cannot write '{}'", path.display()))?;
     }
-    // The offline provider only enforces the window that it was given.
+    // The offline provider only states the window that it was given, so there is nothing to learn from it.
     if let Some(window) = failure.stated_window
         && endpoint.provider != Provider::Offline
         && let Err(error) = model.learn_window(window, args.window.window)

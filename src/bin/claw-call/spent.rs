@@ -21,7 +21,7 @@ pub struct SpentArgs {
 }
 
 impl SpentArgs {
-    /// Checks that one more call stays within the limits.
+    /// Checks that the earlier calls and the prompt of this one stay within the limits.
     ///
     /// # Errors
     /// Status 5 if it does not, 74 if a transcript cannot be read, 78 if a model has no price.

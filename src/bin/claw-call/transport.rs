@@ -19,7 +19,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// The longest wait for all optional parts of an answer: the rest of a refusal, or of a stream after its stop reason.
+/// The longest wait for the optional parts of an answer, all together: the rest of a refusal, or the usage that a
+/// stream reports after its stop reason.
 #[cfg(feature = "http")]
 const LINGER: Duration = Duration::from_secs(5);
 /// The capacity of the queue of received parts.
@@ -77,7 +78,7 @@ pub(super) struct Network<'n> {
     pub(super) log: Log,
     /// The signal that interrupted the reading of an answer.
     pub(super) stopped: Option<i32>,
-    /// The error of a recording that cannot be read.
+    /// The error if a recording could not be read.
     pub(super) broken: Option<anyhow::Error>,
     /// The time limit of the call, and the moment at which it expires.
     pub(super) deadline: Option<(Duration, Instant)>,

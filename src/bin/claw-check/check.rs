@@ -1,4 +1,4 @@
-//! The checks of `claw-check` on the files themselves.
+//! The checks of `claw-check` that concern a file's mode, not its content.
 
 use anyhow::Context;
 use clawutils::finding::{Finding, Place, rules};

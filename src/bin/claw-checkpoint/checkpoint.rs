@@ -27,7 +27,7 @@ use std::time::Duration;
 /// The maximum number of calls for one checkpoint.
 const MAX_CALLS: u32 = 6;
 
-/// The options of `claw-checkpoint` alone.
+/// The options that only `claw-checkpoint` has.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckpointArgs {
     /// Make a checkpoint only if one is due

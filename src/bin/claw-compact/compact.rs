@@ -80,7 +80,7 @@ pub struct CompactArgs {
 /// A run of `claw-compact`.
 #[derive(Debug)]
 pub struct CompactRun<'s> {
-    /// Its options.
+    /// The program's own options.
     pub args: &'s CompactArgs,
     /// The options for the model and its provider.
     pub model: &'s ModelArgs,

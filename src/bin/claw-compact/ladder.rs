@@ -22,9 +22,9 @@ pub(super) struct AcceptedSummary {
     pub planned: CutPlan,
     pub strategy: Strategy,
     pub reply: SummaryReply,
-    /// The tokens of the request with it.
+    /// The size of the request with this summary, in tokens.
     pub after: u64,
-    /// The names in the covered messages that the kept ones use, but that the summary lacks.
+    /// Names from the covered messages that the kept messages use, but the summary lacks.
     pub lost: Used,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Ladder<'s> {
 }
 
 impl Ladder<'_> {
-    /// Tries the sources in order, and reports each failure. The last failure is returned as an error.
+    /// Tries the sources in order. The failure of the last source is returned; those before it are reported.
     pub fn try_each(
         &self,
         sources: &[Source],
@@ -87,7 +87,7 @@ impl Ladder<'_> {
                 (Strategy::Local, planned.clone(), without_usage(text))
             }
             Source::Stub => {
-                // Cover all but the newest fifth, because it may take a long time to get a summary.
+                // Cover all but the newest fifth, because it may be long before a summary replaces the placeholder.
                 let task = Task { rule: CutRule::Fifth, ..*task };
                 let planned = task.plan().unwrap_or_else(|| planned.clone());
                 let text = stub::text(&planned);
@@ -97,7 +97,7 @@ impl Ladder<'_> {
         self.accept(source.name(), strategy, task, planned, reply)
     }
 
-    /// Asks a model for a summary, and logs the attempt.
+    /// Asks a model for a summary, and stores whether the attempt succeeded, for `--max-failures`.
     fn ask(
         &self,
         summariser: &SummaryModel,
@@ -105,7 +105,7 @@ impl Ladder<'_> {
         planned: &CutPlan,
     ) -> anyhow::Result<AcceptedSummary> {
         self.session.args.summarisers.refuse_failing(summariser)?;
-        // Check the limits here: if they are reached, that is not a failure of the model.
+        // Check the limits on calls and time here, so that reaching one is not stored as a failure of the model.
         self.spent.check()?;
         let command = self.session.args.call.command.as_str();
         let writer = Writer { summariser, command, spent: self.spent, log: self.log };
@@ -187,7 +187,7 @@ impl Ladder<'_> {
     }
 }
 
-/// Returns the number of lost names and the first of them, for a diagnostic.
+/// Describes lost names for a diagnostic: their number, and the first few.
 pub(crate) fn listed(lost: &Used) -> String {
     let (names, all) = (lost.names(), lost.len());
     let more = all - names.len();

@@ -1,8 +1,8 @@
 //! `--retry`: makes the summaries that placeholders stand for.
 //!
 //! Each pending compaction is repeated with the same messages and the same cut. The new record names the compaction
-//! that it replaces, and takes effect only where the old one would. The oldest comes first, because later summaries
-//! continue it. A summary that keeps failing does not hold up the others.
+//! that it replaces, and takes effect only where the old one would. The oldest is repeated first, because later
+//! summaries continue its summary. A summary that keeps failing does not hold up the others.
 
 use crate::compact::{CompactRun, record, report_applied};
 use crate::ladder::{AcceptedSummary, Ladder};

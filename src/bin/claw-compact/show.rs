@@ -55,7 +55,7 @@ impl CompactRun<'_> {
     }
 }
 
-/// Adds a message: its first record, its role, its size, and whether its text is kept verbatim.
+/// Adds a message: the id of its first record, its role, its tokens, and `stays` if its text is kept verbatim.
 fn add_message(
     members: Members,
     task: &Task<'_, '_>,

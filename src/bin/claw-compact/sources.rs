@@ -1,4 +1,4 @@
-//! The sources of summaries: models, by options and configuration, and sources without a model.
+//! The sources of summaries: the models that the settings name, and sources that need no model.
 
 use crate::compact::CompactRun;
 use clawutils::cli::summary::SummaryModel;
@@ -28,7 +28,7 @@ impl Source {
         !matches!(self, Source::Checkpoint) || LatestCheckpoint::among(messages).is_some()
     }
 
-    /// Returns its name in diagnostics.
+    /// Returns the source's name in diagnostics.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -40,7 +40,7 @@ impl Source {
         }
     }
 
-    /// Returns the model, if it is one.
+    /// Returns the model, if the source is one.
     #[must_use]
     pub fn model(&self) -> Option<&SummaryModel> {
         match self {
@@ -67,7 +67,7 @@ impl CompactRun<'_> {
         let models = self.models()?.into_iter();
         sources.extend(models.map(|summariser| Source::Model(Box::new(summariser))));
         let args = &self.args.sources;
-        // If the user names one of the two sources below, the other is not used.
+        // By default, both sources below may be used. If the user names one, the other is used only if it is named, too.
         let is_default = !args.no_fallback && args.fallback.is_none() && !args.emergency;
         if is_default || args.fallback.is_some() {
             sources.push(Source::Local);

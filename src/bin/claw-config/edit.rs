@@ -152,8 +152,8 @@ impl EditedObject {
         }
     }
 
-    /// Checks that a change of the file's text adds no problem, such as a profile that does not exist, or two
-    /// settings that exclude each other.
+    /// Checks that a change of the file's text adds no problem, for example that it does not select a profile that is
+    /// missing, or combine two settings that exclude each other.
     ///
     /// # Errors
     /// The first problem, and what to do.
@@ -162,7 +162,7 @@ impl EditedObject {
         after.into_iter().find(|problem| !before.contains(problem)).map_or(Ok(()), Err)
     }
 
-    /// Returns the problems of a file with this text, except for single values that are invalid.
+    /// Returns the problems of a file with this text, except for invalid values.
     fn problems(&self, text: &str) -> Vec<String> {
         let file = match ConfigFile::read(&self.file, text, self.profile.clone(), home(ENVIRONMENT))
         {

@@ -31,7 +31,8 @@ impl Export {
     }
 }
 
-/// Parses a value as if it were given with its option, so that it also undoes the settings that it excludes.
+/// Parses a value as if its option were given on the command line. As there, a setting that the value excludes is
+/// undone.
 fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
     let texts = if value.is_empty() { Vec::new() } else { setting.split(value) };
     if let Err(why) = decide::check(setting, &texts, &format!("'{}'", setting.key)) {

@@ -12,7 +12,7 @@ use clawutils::settings::{Origin, Setting, SettingValue, ValueKind};
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
-/// The width in columns above which a value does not widen its column.
+/// The greatest width in terminal cells for which a column of the table is widened. A wider text just overflows.
 const MAX_COLUMNS: usize = 40;
 
 /// List settings: key, value, and the place that the value comes from
@@ -85,7 +85,7 @@ pub fn path(given: &ArgMatches) -> anyhow::Result<Exit> {
     print(&[printable(&place::path(given, ENVIRONMENT)?.to_string_lossy()).into_owned()])
 }
 
-/// Warns about keys without an effect.
+/// Warns about keys in the file that have no effect.
 pub fn warn_not_used(names: &[String], log: Log) {
     for name in names {
         log.note(&format!("'{name}' has no effect: sessions are always stored as files"));
@@ -141,7 +141,7 @@ fn origin(setting: &Setting, value: &SettingValue) -> String {
     }
 }
 
-/// Returns the option that gave the value: the setting's own, or the one that undoes it.
+/// Returns the option that gave the value: the option of the setting, or the one that undoes it.
 fn flag(setting: &Setting, value: &SettingValue) -> String {
     let is_undone = match setting.kind {
         ValueKind::Switch => value.texts == [setting.is_negative().to_string().as_str()],

@@ -1,4 +1,4 @@
-//! claw-config: show, change and check the settings of all programs, and read the options of the scripts.
+//! claw-config: show, change and check the settings of all programs, and parse the command lines of the scripts.
 
 mod all;
 mod check;
@@ -31,7 +31,7 @@ struct Args<S: clap::Args> {
     settings: S,
 }
 
-/// An empty group, in place of the settings of other programs.
+/// Replaces [`All`] for the commands that do not need the settings of other programs.
 #[derive(clap::Args)]
 struct NoSettings {}
 

@@ -197,7 +197,7 @@ pub struct Retry {
     pub log: LogArgs,
 }
 
-/// The text about the commands of claw-chat, for --help and /help.
+/// The list of the commands in claw-chat, for --help and /help.
 pub const COMMANDS: &str = "  /new [LABEL]         begin a new session
   /list, /sessions     list sessions
   /switch NAME         continue another session: id, label or key, or the beginning of one

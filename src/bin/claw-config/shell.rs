@@ -115,13 +115,13 @@ impl ShellCode {
         self.set(name, if is_on { "yes" } else { "no" });
     }
 
-    /// Adds code that makes a message the standard input. The code before it goes into the variable `settings`, which
-    /// the script exports, without the message, because Linux limits each environment string to 128 KiB.
+    /// Adds code that makes a message the script's standard input. The code so far is stored in the variable `settings`,
+    /// which the script exports. The message is not part of it, because Linux limits an environment variable to 128 KiB.
     fn set_input(&mut self, message: &str) {
         let settings = std::mem::take(self).0;
         self.set("settings", settings);
         self.add("eval \"$settings\"\n");
-        // A `message` from the environment would stay exported.
+        // If the environment had a variable `message`, the assignment would export the new value, too.
         self.unset("message");
         self.set("message", message);
         self.add("exec <<END\n$message\nEND\n");

@@ -30,7 +30,7 @@ pub struct CountArgs {
 }
 
 impl CountArgs {
-    /// Returns the provider's count, if `--count api` asks for it, and logs it beside `own`, our estimate.
+    /// Returns the provider's count, if `--count api` asks for it, and logs it together with `own`, the estimate.
     ///
     /// # Errors
     /// The failures of `claw-call`, with its statuses; 69 if its output is not a number.

@@ -1,4 +1,4 @@
-//! The options of `claw-rebuild` for the part of the transcripts to read, and for checks of the messages.
+//! The options of `claw-rebuild` for the part of the transcripts to read and for the form and checks of the messages.
 
 use anyhow::Context;
 use clawutils::cli::options::LimitTurnsArgs;
@@ -54,7 +54,7 @@ pub struct RuleArgs {
     pub ready: bool,
 }
 
-/// The options for the form of another API.
+/// The options for writing the messages in the form of another API.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct TargetArgs {
     /// Write the messages in the form of another API

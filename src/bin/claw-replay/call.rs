@@ -1,4 +1,4 @@
-//! call: replies are made again, each from the conversation before it, and compared with the recorded ones.
+//! call: requests each reply again, with the conversation before it, and compares the new reply with the recorded one.
 //!
 //! Each call runs `claw-call`, so that there is one program that uses the network, one set of options, and one format
 //! of recordings. Starting it takes about two milliseconds.
@@ -55,7 +55,7 @@ enum Attempt {
     Failed(String),
 }
 
-/// The work on one transcript.
+/// The state of a run on one transcript.
 struct TranscriptRun<'r> {
     mode: &'r Call,
     transcript: &'r Transcript,
@@ -124,7 +124,7 @@ impl TranscriptRun<'_> {
         Ok(())
     }
 
-    /// Makes a reply again as often as required, and returns its case.
+    /// Makes a reply again as often as `--repeat` asks, and returns its case.
     fn case(&mut self, name: &str, recorded: &RecordedReply) -> anyhow::Result<Case> {
         let before = [self.transcript.input.prefix(recorded.offset)];
         let messages = rebuild::from_inputs(&before, &self.mode.rebuild)?.messages;
@@ -151,8 +151,8 @@ impl TranscriptRun<'_> {
         Ok(self.mode.case(name, passed, first))
     }
 
-    /// Makes a reply once and compares it. Of several recordings of the request, one must give the wanted reply: they
-    /// may be of several sessions with the same beginning, or of several attempts.
+    /// Makes a reply once and compares it. If the request was recorded several times, it is enough that one recording
+    /// gives the wanted reply: the others may come from other attempts, or from sessions with the same beginning.
     fn attempt(
         &mut self,
         name: &str,
@@ -190,7 +190,7 @@ impl TranscriptRun<'_> {
         }
     }
 
-    /// Expects the new reply from now on.
+    /// Stores the new reply as the expected one, unless it is the same as the recorded one.
     fn update(&mut self, name: &str, recorded: &RecordedReply, new: &Reply) -> anyhow::Result<()> {
         let case = CaseName { transcript: &self.transcript.name, case: name };
         let is_recorded = self.mode.comparison.compare(case, &recorded.reply, new)?.is_none();
@@ -219,13 +219,13 @@ impl Call {
                 self.limits.settle(reserved, model.as_deref(), *counts);
             }
             CallOutcome::NotRecorded(_) => self.limits.release(reserved),
-            // The call may have cost something.
+            // The call may have cost something, so the estimate remains reserved.
             CallOutcome::Refused(_) | CallOutcome::Failed(_) => {}
         }
         Ok(outcome)
     }
 
-    /// Returns the case of a reply that passed this often. `first` is the first difference or failure.
+    /// Returns the case of a reply of which `passed` repetitions passed. `first` is the first difference or failure.
     fn case(&self, name: &str, passed: u64, first: Option<Difference>) -> Case {
         let outcome = if passed >= self.required { Outcome::Passed } else { Outcome::Failed };
         let (message, detail) = match first {

@@ -34,7 +34,7 @@ pub struct CheckArgs {
     /// Least severe finding that makes a transcript fail
     #[arg(long, value_name = "SEVERITY", default_value = "warning")]
     pub fail_on: FailOn,
-    /// The options of all modes.
+    /// The options that check, guard and call share.
     #[command(flatten)]
     pub run: RunArgs,
 }

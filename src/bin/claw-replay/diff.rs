@@ -1,4 +1,4 @@
-//! diff: two directories of transcripts side by side, or the reports of two runs.
+//! diff: compares two directories of transcripts, or the reports of two runs.
 
 mod messages;
 mod reports;
@@ -30,7 +30,7 @@ pub struct DiffArgs {
     /// The patterns for files in directories.
     #[command(flatten)]
     pub globs: GlobArgs,
-    /// The way to work.
+    /// The options for threads, failures and output.
     #[command(flatten)]
     pub work: WorkArgs,
 }
@@ -149,7 +149,8 @@ impl Change {
     }
 }
 
-/// Returns the report on a transcript that is the same on both sides, or only on one.
+/// Returns the report on a transcript that is the same on both sides, or on a transcript or report that only one side
+/// has.
 fn present(path: &str, change: Change) -> Report {
     let outcome = if change == Change::Same { Outcome::Passed } else { Outcome::Failed };
     let case = Case::new("presence", outcome, change.name());
@@ -172,8 +173,8 @@ fn compared(path: &str, cases: Vec<Case>, (old, new): (&Report, &Report)) -> Rep
     Report::new("diff", path, cases, numbers)
 }
 
-/// Returns the names and both values of the numbers that differ. The list of findings is not compared: it contains
-/// places in the file, and the number of findings is compared separately.
+/// Returns the names and both values of the numbers that differ. The list of findings is not compared, because it
+/// contains positions in the file; the number of findings is.
 fn changed_numbers(old: &Members, new: &Members) -> Vec<(String, String, String)> {
     let (old, new) = (old.clone().into_json(), new.clone().into_json());
     let (Ok(old), Ok(new)) = (Object::parse(&old), Object::parse(&new)) else { return Vec::new() };
@@ -185,7 +186,7 @@ fn changed_numbers(old: &Members, new: &Members) -> Vec<(String, String, String)
     changed.map(|(old, new, name)| (name, old, new)).collect()
 }
 
-/// Returns the case of the numbers.
+/// Returns the case that compares the numbers.
 fn numbers_case(old: &Members, new: &Members) -> Case {
     let changes = changed_numbers(old, new);
     if changes.is_empty() {

@@ -1,4 +1,4 @@
-//! guard: the turns at which context windows would overflow, and what the guard would do there, without a model.
+//! guard: finds the turns at which context windows would overflow, and simulates the guard there, without a model.
 
 mod simulation;
 
@@ -44,7 +44,7 @@ pub struct GuardArgs {
     /// Model whose price applies (default: the one that the transcript names)
     #[arg(long, value_name = "NAME", requires = "prices")]
     pub model: Option<String>,
-    /// The options of all modes.
+    /// The options that check, guard and call share.
     #[command(flatten)]
     pub run: RunArgs,
 }
@@ -107,7 +107,7 @@ impl Mode for Guard {
             count += 1;
             tokens += weight.tokens();
             let model = message.meta.as_ref().and_then(|meta| meta.model.clone());
-            // The provider's counts are about its own window and model.
+            // The provider's counts are those of the recorded requests, not of the simulated ones.
             message.meta.iter_mut().for_each(|meta| meta.drop_count());
             for window in &mut windows {
                 window.model = model.clone().or(window.model.take());
@@ -245,10 +245,10 @@ impl<'g> WindowRun<'g> {
         })
     }
 
-    /// Adds the costs. They are unknown, not 0, if no call has a price.
+    /// Adds the costs. They are null, not 0, if there are calls but none has a price.
     fn add_costs(&self, members: Members) -> Members {
         let is_known = self.unpriced < self.requests + self.summary_calls || self.unpriced == 0;
-        // Round to millionths, to remove the errors of binary fractions.
+        // Round to millionths, to hide the rounding errors of binary fractions.
         let cost = |at: usize| is_known.then(|| (self.costs[at] * 1e6).round() / 1e6);
         members
             .or_null(Members::decimal, "cost", cost(0))

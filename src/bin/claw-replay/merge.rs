@@ -1,4 +1,4 @@
-//! merge: writes reports that other runs made, and their results.
+//! merge: combines the reports of several runs, and writes their results.
 
 use crate::report::Report;
 use crate::sinks::{Reporter, SinkArgs};
@@ -28,7 +28,7 @@ pub struct MergeArgs {
 }
 
 impl MergeArgs {
-    /// Writes all reports and returns the exit status that one run would have.
+    /// Writes all reports and returns the exit status that a single run over all transcripts would have.
     ///
     /// # Errors
     /// Fails with 65 if a line is not a report, with 74 or 77 if reading or writing fails, and if there are no reports.
@@ -50,7 +50,7 @@ impl MergeArgs {
     }
 }
 
-/// Passes on all reports of a file.
+/// Passes all reports of a file to `reporter`.
 fn merge(path: &Path, reporter: &mut Reporter) -> anyhow::Result<()> {
     let (name, reader): (_, Box<dyn Read>) = match path.as_os_str() == "-" {
         true => (cli::stdin_name(), Box::new(cli::open_stdin()?)),
@@ -67,7 +67,7 @@ fn merge(path: &Path, reporter: &mut Reporter) -> anyhow::Result<()> {
         if read.with_context(|| format!("cannot read '{name}'"))? == 0 {
             break;
         }
-        // A line without its end was torn when its run was killed.
+        // A line without a line feed was torn when its run was killed.
         let json = line.strip_suffix(b"\n").and_then(|line| str::from_utf8(line).ok());
         let Some((json, report)) = json.and_then(|json| Some((json, Report::parse(json)?))) else {
             let advice = "give the output of claw-replay, or make it again if that run was ended";

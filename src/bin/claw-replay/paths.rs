@@ -80,12 +80,12 @@ impl Shard {
     }
 }
 
-/// A path to work on, and the error if it is that of a directory that cannot be read or has no transcripts.
+/// A path to work on, or a directory with an error.
 #[derive(Debug)]
 pub struct FoundPath {
     /// The path.
     pub path: PathBuf,
-    /// The error in reading the directory.
+    /// The error, if it is a directory that cannot be read or has no transcripts.
     pub error: Option<anyhow::Error>,
 }
 
@@ -198,7 +198,7 @@ impl Paths {
         except.is_some_and(|except| path.canonicalize().is_ok_and(|path| path == *except))
     }
 
-    /// Returns the next operand, and after them the next path of the list.
+    /// Returns the next operand or, after the last one, the next path of the list.
     fn next_given(&mut self) -> anyhow::Result<Option<PathBuf>> {
         match (self.operands.next(), &mut self.list) {
             (Some(path), _) => Ok(Some(path)),

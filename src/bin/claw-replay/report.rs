@@ -114,10 +114,10 @@ pub struct Report {
     pub exit: Option<u8>,
     /// The cases, in the order of the transcript.
     pub cases: Vec<Case>,
-    /// The numbers of the mode.
+    /// The numbers that the mode reports.
     pub numbers: Members,
-    /// False if the state file must not keep the report: a call of a model failed, so the next run may come to another
-    /// result, or the run wrote expected replies, which a kept report would not do. Not part of the JSON.
+    /// False if the state file must not keep the report, because a call of a model failed and may succeed in the next
+    /// run, or because the run changed the expected replies. Not part of the JSON.
     pub is_lasting: bool,
 }
 

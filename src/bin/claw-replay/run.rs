@@ -27,12 +27,12 @@ pub trait Mode: Send + Sync {
     /// Returns the name of the mode, which is that of its subcommand.
     fn name(&self) -> &'static str;
 
-    /// Describes the options that reports depend on. A stored report is used again only with the same text; a state
-    /// file can hold reports for several texts.
+    /// Describes the options that reports depend on. A stored report is used again only if this text is the same. A
+    /// state file can hold reports for different options.
     fn options(&self) -> String;
 
     /// Describes the other files that the report on the transcript at `path` depends on. A stored report is used again
-    /// only with the same text.
+    /// only if this text is the same, too.
     fn beside(&self, _path: &Path) -> String {
         String::new()
     }
@@ -54,12 +54,12 @@ pub struct RunArgs {
     /// File that keeps the reports, so that the next run does not make them again for unchanged transcripts
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// The way to work.
+    /// The options for threads, failures and output.
     #[command(flatten)]
     pub work: WorkArgs,
 }
 
-/// The options for the way to work on transcripts, and for the output.
+/// The options for threads, failures and output.
 #[derive(Clone, Debug, clap::Args)]
 pub struct WorkArgs {
     /// Number of transcripts to work on at a time (default: the number of processors)
@@ -79,14 +79,15 @@ pub struct WorkArgs {
 /// Examines all transcripts of `args` and returns the exit status.
 ///
 /// # Errors
-/// Fails if the list of paths cannot be read or is empty, and if a report cannot be written.
+/// Fails if the list of paths cannot be read or is empty, if the state file cannot be used, and if a report cannot be
+/// written.
 pub fn run(mode: impl Mode + 'static, args: RunArgs, log: Log) -> anyhow::Result<Exit> {
     let RunArgs { paths, state, work } = args;
     if state.is_some() {
         cli::survive_file_limits()?;
     }
     let may_be_none = paths.shard.is_some();
-    // The file must exist when the paths are opened, because it may be in a directory of transcripts.
+    // Create the state file before the paths are opened, so that it is skipped if it is in a directory of transcripts.
     let kept = state.as_deref().map(State::open).transpose()?;
     let totals = run_on(mode, (paths.open(state.as_deref())?, kept), &work, log)?;
     if totals.all() == 0 && !may_be_none {
@@ -95,7 +96,7 @@ pub fn run(mode: impl Mode + 'static, args: RunArgs, log: Log) -> anyhow::Result
     Ok(end(totals, &work, log))
 }
 
-/// Examines the transcripts of `paths` and returns the numbers of the reports.
+/// Examines the transcripts of `paths` and returns the totals.
 ///
 /// # Errors
 /// Fails if the paths cannot be read or a report cannot be written.
@@ -141,7 +142,7 @@ pub fn end(totals: Totals, work: &WorkArgs, log: Log) -> Exit {
 /// The state that all threads share.
 struct Run {
     mode: Box<dyn Mode>,
-    /// All that reports depend on besides the transcripts.
+    /// The version, the mode and its options, which are part of the key of a stored report.
     options: String,
     state: Option<State>,
     fail_fast: bool,
@@ -226,7 +227,8 @@ impl Run {
         }
     }
 
-    /// Returns the next path and its number, as soon as its report would not be too far ahead.
+    /// Waits until the next path is not too far ahead of the reports, and returns it and its number. Returns `None` at
+    /// the end of the run.
     fn take_path(&self) -> anyhow::Result<Option<(u64, FoundPath)>> {
         let mut paths = lock(&self.paths);
         let (number, source) = &mut *paths;
@@ -256,7 +258,7 @@ impl Run {
         }
     }
 
-    /// Stores a report, and passes on the reports that no earlier report is missing for.
+    /// Adds a complete report, and passes on all reports that are now next in order.
     fn deliver(&self, order: &mut Order, number: u64, made: Made) -> anyhow::Result<()> {
         order.waiting.insert(number, made);
         let (first, mut lines) = (order.next, String::new());
@@ -307,7 +309,7 @@ impl Run {
         }
     }
 
-    /// Returns the text of progress.
+    /// Returns a function that describes the progress.
     fn progress(self: &Arc<Self>) -> impl FnMut() -> Option<String> + Send + 'static {
         let (run, begun) = (self.clone(), Instant::now());
         move || {

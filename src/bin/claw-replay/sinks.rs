@@ -1,6 +1,6 @@
 //! Where reports go. The runner passes each report, in order, to one [`Reporter`], which passes it to all sinks.
 //!
-//! A further format is a type that implements [`Sink`], an option in [`SinkArgs`], and a line in [`SinkArgs::open`].
+//! A new format needs a type that implements [`Sink`], an option in [`SinkArgs`], and a line in [`SinkArgs::open`].
 
 mod file;
 mod github;
@@ -111,7 +111,7 @@ impl SinkArgs {
     }
 }
 
-/// The numbers of reports of a run.
+/// The number of reports of a run, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Transcripts that passed.

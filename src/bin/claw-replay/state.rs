@@ -1,8 +1,9 @@
 //! The state file: the reports of earlier runs, so that a run continues where an interrupted one stopped.
 //!
-//! Each line has a key and a report. The key is a hash of all that the report depends on: the mode and its options, and
-//! the path, the size and the time of change of the transcript. Lines are only appended, in the order of the output. A
-//! line that was cut off when a run was killed is removed by the next run.
+//! Each line has a key and a report. The key is a hash of all that the report depends on: the version of the program,
+//! the mode, its options and the files that it reads besides the transcript, and the path, the size and the modification
+//! time of the transcript. Lines are only appended, in the order of the output. A line that was cut off when a run was
+//! killed is removed by the next run.
 
 use crate::report::Report;
 use anyhow::Context;
@@ -31,7 +32,7 @@ const MAX_LINE: usize = 64 * 1024 * 1024;
 pub struct Key(String);
 
 impl Key {
-    /// Returns the key of the report on a transcript. `run` describes the mode and its options.
+    /// Returns the key of the report on a transcript. `run` describes all else that the report depends on.
     pub fn new(run: &str, path: &Path, meta: &Metadata) -> Key {
         let mut hash = Sha256::new();
         for part in [run.as_bytes(), path.as_os_str().as_bytes()] {
@@ -58,7 +59,7 @@ pub struct State {
     path: PathBuf,
     /// Opened for appending, and locked until the end of the run.
     file: File,
-    /// The place of each line by the first half of its key.
+    /// The offset and the length of each line, by the first half of its key.
     places: HashMap<u64, (u64, usize), RandomState>,
 }
 
@@ -71,7 +72,7 @@ impl State {
         let name = path.display();
         let cannot = || format!("cannot open '{name}'");
         let mut options = OpenOptions::new();
-        // A pipe or a device must not make the program wait before it is refused.
+        // Opening a pipe or a device must not block: it is refused below.
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         options.read(true).append(true).create(true).mode(0o600).custom_flags(flags);
         let file = options.open(path).with_context(cannot)?;
@@ -93,8 +94,8 @@ impl State {
         Ok(state)
     }
 
-    /// Notes the places of all lines, and returns the end of the last complete one; `None` if this is not a state file.
-    /// Only the beginning of a line is kept in memory.
+    /// Stores where each line is, and returns the end of the last complete line; `None` if this is not a state file. Only
+    /// the beginning of a line is held in memory.
     fn read(&mut self) -> io::Result<Option<u64>> {
         let (mut reader, mut begin) = (BufReader::new(&self.file), 0);
         loop {

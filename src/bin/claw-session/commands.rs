@@ -75,7 +75,7 @@ pub struct SessionPlace {
     pub(crate) log: Log,
 }
 
-/// The default agent of a workspace without sessions, as in claw0.
+/// The default agent, as in claw0, unless the sessions of a workspace all belong to another one.
 const DEFAULT_AGENT: &str = "main";
 
 impl Shared {

@@ -1,4 +1,4 @@
-//! Runs a command, forwards signals to it, and ends the way it ended.
+//! Runs a command, forwards signals to it, and then ends this program in the way that the command ended.
 //!
 //! A terminal signals its whole foreground process group, so the command gets Ctrl-C and Ctrl-Z directly. A signal
 //! that a process sends to this program (kill(1), a supervisor) is forwarded to the command and all its descendants.
@@ -56,7 +56,8 @@ fn wait_for_end(process: Pid) {
         match wait(WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT) {
             Ok(Some(status)) if status.stopped() => {
                 let _forwarding = lock_forwarding();
-                // Without NOWAIT, each stop is seen once. If `forward` caused this one, it is over by now.
+                // Without NOWAIT, each stop is reported once. One that `forward` caused is over by now, and is not
+                // reported.
                 let stopped = wait(WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
                 if stopped.ok().flatten().is_some_and(|status| is_to_follow(&status)) {
                     let _ = emulate_default_handler(SIGTSTP);
@@ -112,7 +113,7 @@ fn send(members: &[Pid], signal: Signal) {
     }
 }
 
-/// Ends this program the way the command ended: by the same signal, or with the status that this returns.
+/// Ends this program in the way that the command ended: by the same signal, or with the status that is returned.
 pub(super) fn end_like(status: ExitStatus) -> ExitCode {
     let Some(signal) = status.signal() else {
         return ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));

@@ -20,7 +20,7 @@ pub struct History {
     pub count: usize,
 }
 
-/// The length limit of a text in characters.
+/// The maximum length of a record's text, in characters.
 const MAX_CHARACTERS: usize = 200;
 
 impl History {

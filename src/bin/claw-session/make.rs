@@ -142,7 +142,7 @@ pub(super) fn checked(
     Ok(store::NewSession { agent, key, label, parent: None, source: None, seed: seed() })
 }
 
-/// Returns a seed for ids. It is fixed if the time is fixed, so that the same input gives the same ids.
+/// Returns a seed for ids. It is fixed if `SOURCE_DATE_EPOCH` is set, so that the same input gives the same ids.
 fn seed() -> u64 {
     match variable("SOURCE_DATE_EPOCH") {
         Some(_) => 0,

@@ -102,8 +102,8 @@ fn current(place: &SessionPlace, entries: &[SessionEntry]) -> Vec<PathBuf> {
     agents.into_iter().filter_map(own).collect()
 }
 
-/// Prints the path of a transcript, whose turn lock is held, and removes it. If printing fails, the transcript is
-/// kept.
+/// Prints the path of a transcript, whose turn lock is held, and removes it unless `is_dry` is true. If printing fails,
+/// the transcript is kept.
 fn remove(
     entry: &SessionEntry,
     turn: HeldTurn,

@@ -1,4 +1,4 @@
-//! claw-tool: tools that read files in the workspace.
+//! claw-tool: the built-in tools, which read the workspace or the clock.
 
 mod tool;
 

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 /// The program that calls the model.
 const PROGRAM: &str = "claw-call";
-/// The settings that claw-replay applies itself, to all calls together.
+/// Settings that `claw-call` must not apply, because claw-replay applies the limits to all calls together.
 const OWN: [&str; 4] = ["CLAW_PRICES", "CLAW_MAX_TOTAL", "CLAW_MAX_COST", "CLAW_SESSION"];
 
 /// The way to call the model.

@@ -39,7 +39,7 @@ pub struct Difference {
     pub detail: Option<String>,
 }
 
-/// The place of a reply.
+/// The transcript and the case of a reply.
 #[derive(Clone, Copy, Debug)]
 pub struct CaseName<'c> {
     /// The path of the transcript.
@@ -88,7 +88,8 @@ impl Comparison {
     }
 }
 
-/// Describes the first difference: in the calls, in their inputs if `inputs` is true, else in the text.
+/// Describes the first difference in the calls, including their inputs if `inputs` is true. If there is none, describes
+/// the first difference in the text.
 fn first_difference(recorded: &Reply, new: &Reply, inputs: bool) -> String {
     let shown = |call: Option<&ToolCall>| {
         call.map_or("no call".to_owned(), |call| format!("a call of '{}'", shortened(&call.name)))
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn each_comparison_sees_its_differences() {
+    fn each_comparison_reports_only_its_kind_of_difference() {
         let recorded = reply("a\nb", &[("f", r#"{"x":1}"#)]);
         for (new, message, [exact, inputs, calls]) in [
             (recorded.clone(), "", [false; 3]),
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_answers_with_its_status() {
+    fn the_exit_status_of_a_command_decides() {
         let (one, two) = (reply("a", &[]), reply("b", &[]));
         assert_eq!(compared("true", &one, &two), None);
         let found = compared("cut -c 1-60; exit 1", &one, &two).unwrap();

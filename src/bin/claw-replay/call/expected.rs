@@ -1,8 +1,8 @@
 //! Expected replies that differ from the recorded ones, in a file beside the transcript. The transcript itself is never
 //! changed.
 //!
-//! Each line has the id of the record with a reply, and the reply that is expected instead. A reply for a record that
-//! the transcript does not have is ignored, so that expectations never apply to another recording.
+//! Each line has the id of a reply's first record, and the reply that is expected instead. A line whose id the
+//! transcript does not have is ignored, so expectations do not apply to a transcript that was recorded again.
 
 use crate::call::reply::Reply;
 use anyhow::Context;
@@ -79,7 +79,7 @@ impl Expected {
     /// none.
     ///
     /// # Errors
-    /// Fails with 74 or 77 if it cannot be written. The file is then as before.
+    /// Fails with 74 or 77 if it cannot be written. The file is then unchanged.
     pub fn write<'i>(&self, ids: impl Iterator<Item = &'i str>) -> anyhow::Result<()> {
         if !self.is_changed {
             return Ok(());
@@ -107,7 +107,7 @@ impl Expected {
         let file = options.write(true).create(true).truncate(true).mode(0o600).open(&new);
         let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
         written.and_then(|()| fs::rename(&new, &self.path)).inspect_err(|_| {
-            // The error that matters is the first one.
+            // If this fails, too, only the first error is reported.
             let _ = fs::remove_file(&new);
         })
     }

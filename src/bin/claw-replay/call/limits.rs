@@ -15,7 +15,7 @@ pub struct RunLimits {
     used: Mutex<Used>,
 }
 
-/// The sums over all calls. Calls that have not ended are included with their estimates.
+/// The sums over all calls. Calls whose counts are not known, or not known yet, are included with their estimates.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     tokens: u64,
@@ -83,7 +83,7 @@ impl RunLimits {
         Ok(Reserved(more))
     }
 
-    /// Replaces the estimate of a call by the counts of its reply. Without counts, the estimate remains.
+    /// Replaces the estimate of a call with the counts of its reply. Without counts, the estimate remains.
     pub fn settle(&self, reserved: Reserved, model: Option<&str>, counts: Option<Counts>) {
         let Some(counts) = counts else { return };
         let mut used = self.used();

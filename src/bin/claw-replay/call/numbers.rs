@@ -30,19 +30,19 @@ impl CallNumbers {
         }
     }
 
-    /// Adds a case.
+    /// Adds a case, with the number of its repetitions that passed.
     pub fn note(&mut self, name: &str, passed: u64) {
         self.passed.push((name.to_owned(), passed));
     }
 
-    /// Returns the members.
+    /// Returns the members for the report.
     pub fn to_members(&self, turns: usize, limits: &RunLimits, repeat: u64) -> Members {
         let mut members = Members::new()
             .number("turns", turns)
             .number("replies", self.replies)
             .object("usage", |usage| self.counts.unwrap_or_default().add_to(usage));
         if limits.has_prices() {
-            // Round to millionths, to remove the errors of binary fractions.
+            // Round to millionths, to hide the rounding errors of binary fractions.
             let cost = (self.cost * 1e6).round() / 1e6;
             let is_known = self.unpriced < self.replies || self.replies == 0;
             members = members

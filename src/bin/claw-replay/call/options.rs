@@ -45,7 +45,7 @@ impl TurnChoice {
         }
     }
 
-    /// Returns the chosen turns; the number of a turn that does not exist as `Err`.
+    /// Returns the chosen turns. For a number without a turn, the element is `Err` with that number.
     pub fn choose<'t>(&self, turns: &'t [Turn]) -> Vec<Result<&'t Turn, u64>> {
         match self {
             TurnChoice::All => turns.iter().map(Ok).collect(),
@@ -89,7 +89,7 @@ pub struct CallArgs {
     /// The model.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The window, and the answer's part of it.
+    /// The window, and the maximum length of the answer.
     #[command(flatten)]
     pub window: WindowArgs,
     /// The rest of the request body.
@@ -101,7 +101,7 @@ pub struct CallArgs {
     /// The directories of recordings to write or to replay.
     #[command(flatten)]
     pub cassette: CassetteArgs,
-    /// The prices and limits.
+    /// The limits on tokens and cost.
     #[command(flatten)]
     pub limits: LimitArgs,
     /// The failure table.
@@ -116,7 +116,7 @@ pub struct CallArgs {
     /// Time limit for each call, in seconds, with all retries and waits
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
-    /// The options of all modes.
+    /// The options that check, guard and call share.
     #[command(flatten)]
     pub run: RunArgs,
 }

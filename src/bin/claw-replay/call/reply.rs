@@ -19,7 +19,7 @@ pub struct ToolCall {
     pub input: String,
 }
 
-/// A reply. Thinking and the ids of calls are not part of it, because they are never the same twice.
+/// A reply. Thinking and the ids of calls are not part of it, because they differ each time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
     /// The text.
@@ -47,7 +47,7 @@ impl Reply {
         content.blocks().iter().for_each(|block| self.take_block(block));
     }
 
-    /// Adds the call of a block. Other programs write calls in the content.
+    /// Adds a block's tool call, if it is one. Transcripts of other programs have tool calls in the content.
     fn take_block(&mut self, block: &Block<'_>) {
         if let BlockKind::ToolUse { .. } = block.kind {
             let member = |name| block.member(name).unwrap_or("{}");
@@ -55,7 +55,7 @@ impl Reply {
         }
     }
 
-    /// Adds a call with a name and an input as JSON.
+    /// Adds a call. Its name and its input are JSON.
     fn take_call(&mut self, name: &str, input: &str) {
         let name = json::string(name).map(Cow::into_owned).unwrap_or_default();
         self.calls.push(ToolCall { name, input: canonical_text(input) });
@@ -81,7 +81,7 @@ impl Reply {
     }
 }
 
-/// A reply that was just made, with its costs.
+/// A reply that was just made, with its model and its token counts.
 #[derive(Clone, Debug, Default)]
 pub struct NewReply {
     /// The reply.

@@ -44,10 +44,10 @@ impl Turn {
     }
 }
 
-/// Returns the turns of a transcript, without those that were undone. Replies that broke off are left out.
+/// Returns the turns of a transcript, without those that were undone. Interrupted replies are left out.
 ///
 /// # Errors
-/// When the transcript cannot be read.
+/// Fails if the transcript cannot be read.
 pub fn read(input: &Input) -> anyhow::Result<Vec<Turn>> {
     let retracted = view::whole(std::slice::from_ref(input))?.retracted;
     let mut reader = Reader { retracted, ..Reader::default() };
@@ -74,7 +74,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads a record that is on this line of the file.
+    /// Takes the next record. `line` is the number of its line in the file.
     fn take(&mut self, record: &Record<'_>, line: Option<u64>) {
         let is_retracted = self.retracted.contains(record.id.as_ref());
         if self.boundaries.begins_with(&record.body) {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_that_were_undone_or_broke_off_are_left_out() {
+    fn undone_and_interrupted_replies_are_left_out() {
         let begun =
             TEXT.replace("\"type\":\"assistant\"", "\"type\":\"assistant\",\"interrupted\":true");
         let prompt = PROMPT.replace('{', r#"{"id":"p","#);

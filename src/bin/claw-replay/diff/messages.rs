@@ -50,12 +50,12 @@ fn hashes(input: &Input) -> anyhow::Result<Vec<[u8; 16]>> {
     Ok(hashes)
 }
 
-/// Returns the message with this index as text, a line for each line of its content; an empty text if there is none.
+/// Returns the message with this index as JSON, broken into lines for the comparison; an empty text if there is none.
 fn message_at(input: &Input, wanted: usize) -> anyhow::Result<String> {
     let (mut index, mut text) = (0, String::new());
     each(input, |message| {
         if index == wanted {
-            // Line feeds in strings become line feeds, so that the lines of a text are compared one by one.
+            // Break lines at escaped line feeds and between blocks, so that the lines of a text are compared one by one.
             let json = message.to_json().replace("\\n", "\n").replace("},{", "},\n{");
             text = json.chars().take(MAX_CHARS).collect();
         }

@@ -1,4 +1,4 @@
-//! The reports of two runs, compared by the paths of their transcripts.
+//! Compares the reports of two runs that have the same path and mode.
 
 use super::{Change, compared, numbers_case, present};
 use crate::report::{Case, Outcome, Report};
@@ -9,7 +9,7 @@ use clawutils::exit::{Exit, fail};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Compares two files of reports, and reports on each path.
+/// Compares two files of reports, and writes a report for each path and mode.
 ///
 /// # Errors
 /// Fails with 74 or 77 if a file cannot be read, 65 if a line is not a report, and if a report cannot be written.
@@ -37,7 +37,7 @@ pub fn compare(a: &Path, b: &Path, work: &WorkArgs) -> anyhow::Result<Totals> {
     reporter.finish()
 }
 
-/// Reads the reports of a file by path and mode.
+/// Reads the reports in a file. The key is the path of the transcript and the mode.
 fn read(path: &Path) -> anyhow::Result<BTreeMap<(String, String), Report>> {
     let name = path.display().to_string();
     let bytes = read_file(path)?;

@@ -72,11 +72,11 @@ pub struct Simulation<'s> {
     gauge: Gauge,
     messages: Vec<Message<'static>>,
     tally: Tally,
-    /// The size of the last request with its reply, if the next one begins with it.
+    /// The size of the last request with its reply; 0 if the next request does not begin with them.
     repeated: u64,
     /// The size of the largest request that was sent.
     pub largest: u64,
-    /// The turn that cannot continue, because its request does not fit after all steps; the simulation ends there.
+    /// The overflow after which the request does not fit, even with all steps. The simulation ends there.
     pub failed: Option<Overflow>,
 }
 
@@ -98,7 +98,7 @@ impl<'s> Simulation<'s> {
         Simulation { beside, budget, gauge, messages, tally, repeated: 0, largest: 0, failed: None }
     }
 
-    /// Takes the next message of the transcript. Before a reply, simulates the call that it answers.
+    /// Takes the next message of the transcript. If it is a reply, first simulates the call that led to it.
     pub fn take(&mut self, message: Message<'static>, weight: Weight, turn: u64) -> Events {
         let mut events = Events::default();
         if self.failed.is_some() {
@@ -180,7 +180,8 @@ impl<'s> Simulation<'s> {
         gain
     }
 
-    /// Returns the messages with a summary, their tally, and the calls for the summary.
+    /// Returns the messages with a summary, their tally, and the calls for the summary; `None` if there is no room for a
+    /// summary, or it gains nothing.
     fn compacted(&self) -> Option<(Vec<Message<'static>>, Tally, Vec<SimulatedCall>)> {
         let (target, request) = (self.budget.target(), self.beside.request(&self.messages));
         let task = Task {

@@ -1,12 +1,12 @@
-//! A file of a report.
+//! A file that a sink writes.
 
 use anyhow::Context;
 use clawutils::cli::new_file::{NewFile, SHARED};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that replaces an older one when it is complete. Others may read it if the umask permits it, because other
-/// programs of a CI system read it.
+/// A file that replaces an older one when it is complete. Its mode depends on the umask, because other programs of a CI
+/// system must be able to read it.
 pub struct ReportFile {
     path: PathBuf,
     file: NewFile,

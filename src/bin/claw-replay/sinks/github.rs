@@ -39,7 +39,7 @@ impl Sink for Github {
     }
 }
 
-/// Escapes a text for the message of a command. A carriage return is among the control characters.
+/// Escapes a text for the message of a command. Carriage returns are escaped like the other control characters.
 fn data(text: &str) -> String {
     printable_lines(text).replace('%', "%25").replace('\n', "%0A")
 }

@@ -52,7 +52,8 @@ struct Group {
 }
 
 impl Html {
-    /// Creates the directory, which only its owner can read because the pages contain whole transcripts, and the index.
+    /// Creates the directory and the index. Only its owner can read a new directory, because the pages contain whole
+    /// transcripts.
     ///
     /// # Errors
     /// If they cannot be created.

@@ -1,6 +1,6 @@
 //! `--junit`: results as JUnit XML, one test suite per transcript and one test case per case.
 //!
-//! The file is valid under the schema of Ant's JUnit task and under the stricter ones of Jenkins' schemas: it has
+//! The file is valid under the schema of Ant's JUnit task and under the stricter schemas among those of Jenkins: it has
 //! every attribute that one of them requires, and none that one of them forbids. Durations are not measured and the
 //! host is not named, so the bytes depend only on the reports and the time of the run.
 
