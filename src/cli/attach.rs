@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::path::Path;
 
-/// The largest file, in bytes. Encoded in base64, it still fits in a request.
+/// The largest file, in bytes, before it is encoded in base64.
 const MAX_BYTES: usize = 30 << 20;
 
 /// The first bytes and the types of media that providers accept. WebP is not listed, because its first bytes contain

@@ -11,7 +11,7 @@ use crate::json::{self, Object};
 use crate::settings::values::{ExtraArg, positive};
 use std::path::PathBuf;
 
-/// The options for the context window and the room for the answer.
+/// The options for the context window and the maximum length of the answer.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct WindowArgs {
     /// Context window in tokens, prompt and answer together (default: from the table of models)
@@ -22,7 +22,7 @@ pub struct WindowArgs {
     pub max_tokens: Option<u64>,
 }
 
-/// The options that divide the window.
+/// The options that divide the window between the prompt, the answer and a reserve.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct BudgetArgs {
     /// The window.
@@ -80,7 +80,7 @@ pub struct RequestArgs {
     pub tools: Option<PathBuf>,
 }
 
-/// Reads the JSON object that an argument holds or names.
+/// Reads the JSON object that the argument of `--extra` holds, or that is in the file that it names.
 ///
 /// # Errors
 /// Fails with 74 if the file cannot be read, and with 65 if it is not a JSON object.
@@ -119,7 +119,7 @@ fn temperature(text: &str) -> Result<f64, String> {
 }
 
 impl BodyArgs {
-    /// Reads the members, including the temperature.
+    /// Reads the further members of the request body, including the temperature.
     ///
     /// # Errors
     /// Fails as [`read_extra`] does, and with 78 if both options give a temperature.

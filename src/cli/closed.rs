@@ -1,15 +1,16 @@
 //! Detects that standard output was closed when the program started.
 //!
 //! The Rust runtime opens /dev/null in place of a closed descriptor, so everything that is written would be lost without
-//! an error. Afterwards, the two cases cannot be told apart: many programs start others with /dev/null, opened for
-//! reading and writing, as standard output. So this looks at the descriptor before the runtime does.
+//! an error. Afterwards, a closed standard output cannot be told from one that is /dev/null on purpose, because many
+//! programs start others with /dev/null opened for reading and writing. So this module looks at the descriptor before
+//! the runtime does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// True if standard output was closed.
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// The functions that the loader calls before `main`, with arguments that this one ignores.
+/// Makes the loader call [`note`] before `main`. The loader passes arguments, which the function ignores.
 #[allow(unsafe_code, reason = "nothing else runs before the runtime of Rust")]
 #[used]
 #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]

@@ -129,7 +129,7 @@ pub fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
 /// Reads a file of prices.
 ///
 /// # Errors
-/// Fails with 74 if it cannot be read, and with 78 if a line is not a price.
+/// Fails with 74 or 77 if it cannot be read, and with 78 if a line is not a price.
 pub fn prices(path: &Path) -> anyhow::Result<PriceTable> {
     let table = PriceTable::read(&String::from_utf8_lossy(&read_file(path)?));
     let why = |why| {
@@ -165,9 +165,9 @@ pub fn open_stdin() -> anyhow::Result<StdinLock<'static>> {
     Ok(stdin.lock())
 }
 
-/// Returns true if standard input was closed when the program started. The Rust runtime replaces a closed descriptor by
-/// /dev/null, opened for reading and writing. A few programs open /dev/null in the same way as the input of a program
-/// that they start; the two cases cannot be told apart.
+/// Returns true if standard input was closed when the program started. The Rust runtime replaces a closed descriptor
+/// with /dev/null, opened for reading and writing. A few programs start others with a standard input like this; that
+/// cannot be told from a closed one.
 fn is_closed(stdin: &std::io::Stdin) -> bool {
     let writable = rustix::fs::fcntl_getfl(stdin).is_ok_and(|flags| flags.contains(OFlags::RDWR));
     let is_null = || {
@@ -198,7 +198,7 @@ pub fn messages(inputs: &[(Arc<str>, Vec<u8>)]) -> anyhow::Result<Vec<Message<'_
     Ok(all)
 }
 
-/// Checks that all messages name the records that they come from, because view records refer to these.
+/// Checks that all messages name the records that they come from, because view records contain the ids of records.
 ///
 /// # Errors
 /// Fails with 65 at the first message that does not.
@@ -217,7 +217,7 @@ pub fn require_meta(messages: &[Message<'_>]) -> anyhow::Result<()> {
 
 /// Buffered standard output. The caller must end it with [`Output::finish`].
 ///
-/// The standard library's [`Stdout`] searches all output for line feeds, and copies it twice.
+/// The standard library's [`Stdout`] would be slower: it searches all output for line feeds, and copies it twice.
 #[derive(Debug)]
 pub struct Output {
     stdout: Stdout,
@@ -227,7 +227,7 @@ pub struct Output {
 
 /// The size of the buffer in bytes.
 const BUFFER: usize = 64 * 1024;
-/// The length in bytes from which output is written directly, without copying it to the buffer.
+/// Output of at least this length, in bytes, is written directly, without copying it to the buffer.
 const LONG: usize = 8 * 1024;
 /// The maximum number of slices in one call to writev(2): IOV_MAX on Linux.
 const MAX_SLICES: usize = 1024;

@@ -44,13 +44,13 @@ pub enum StageOutcome {
 }
 
 impl StageOutcome {
-    /// Returns the members of a diagnostic with this outcome and the tokens of the request before and after.
+    /// Returns the members of a diagnostic: this outcome, and the tokens of the request before and after.
     #[must_use]
     pub fn members(self, before: u64, after: u64) -> Members {
         self.member().number("before", before).number("after", after)
     }
 
-    /// Returns the member of a diagnostic with this outcome.
+    /// Returns the `outcome` member for a diagnostic.
     #[must_use]
     pub fn member(self) -> Members {
         Members::new().string(
@@ -97,7 +97,7 @@ impl Log {
         self.progress(progress::since(what.into()))
     }
 
-    /// Shows the text that `text` returns on a terminal, until the result is dropped.
+    /// Shows on a terminal the text that `text` returns, until the result is dropped.
     pub fn progress(&self, text: impl FnMut() -> Option<String> + Send + 'static) -> Progress {
         Progress::new(self.name, text)
     }

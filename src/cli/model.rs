@@ -27,7 +27,7 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// Returns the given options, to pass them to another program.
+    /// Returns `--provider`, `--model` and `--base-url`, as far as they are set, as arguments for another program.
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         let provider = self.provider.map(|provider| provider.name().to_owned());
@@ -40,8 +40,8 @@ impl ModelArgs {
         given.flatten().collect()
     }
 
-    /// Returns the provider: the one that is set, else the one whose key is in the environment, unless an address is
-    /// set, else Anthropic.
+    /// Returns the provider that is set. If none is set, returns the one whose key is in the environment, provided that
+    /// no address is set. Otherwise returns Anthropic.
     #[must_use]
     pub fn provider(&self) -> Provider {
         let by_key = || match self.base_url {
@@ -99,7 +99,7 @@ impl ModelArgs {
         Ok(table.into_iter().chain(stated).min())
     }
 
-    /// Returns a warning if the configured window is larger than the one that a refusal stated.
+    /// Returns a warning if the configured window is larger than the one that the provider stated in a refusal.
     ///
     /// # Errors
     /// Fails as [`ModelArgs::window`] does.
@@ -111,8 +111,8 @@ impl ModelArgs {
             return Ok(None);
         };
         Ok(Some(format!(
-            "the window is set to {window}, but a refusal stated {stated}; if that is wrong, delete its \
-             line in '{}'",
+            "the window is set to {window} tokens, but the provider refused a request and stated a \
+             limit of {stated}; if that limit is wrong, delete its line in '{}'",
             path.display()
         )))
     }
@@ -161,7 +161,7 @@ impl ModelArgs {
     }
 }
 
-/// Returns the path of the file of windows that refusals stated.
+/// Returns the path of the file that stores the windows that providers stated in refusals.
 fn windows_file() -> Option<PathBuf> {
     state_dir().map(|dir| dir.join("windows.jsonl"))
 }

@@ -42,8 +42,8 @@ impl NewFile {
         Ok(NewFile { path: path.to_owned(), temporary, file, result: Ok(()) })
     }
 
-    /// Completes the file and gives it its name. Unless `may_replace` is true, an existing file is an error; on a file
-    /// system without links, a file that appeared in the meantime is replaced.
+    /// Completes the file and gives it its name. Unless `may_replace` is true, an existing file is an error. A file
+    /// system without hard links cannot report it and replaces the file, so the caller should check for one first.
     ///
     /// # Errors
     /// The first error in writing the file, or the one in renaming it.
@@ -77,8 +77,8 @@ impl Write for NewFile {
     }
 }
 
-/// Opens a file that is written directly. It may be a log, of which nothing is overwritten: a name of standard output or
-/// standard error stands for the open file with its position, and any other file is appended to.
+/// Opens a file that is written directly. Nothing in it is overwritten, because it may be a log: standard output and
+/// standard error continue at their current position, and any other file is appended to.
 fn open_direct(path: &Path) -> io::Result<File> {
     let is_name_of = |number: &str, name: &str| {
         [name, &["/dev/fd/", number].concat(), &["/proc/self/fd/", number].concat()]

@@ -117,8 +117,8 @@ pub fn since(what: String) -> impl FnMut() -> Option<String> + Send + 'static {
     move || Some(format!("{what} ({} s)", begun.elapsed().as_secs()))
 }
 
-/// Returns the text for a program that writes output while it reads `inputs`: first that it searches them, then how
-/// much of them it has read. There is no text if the output itself goes to a terminal.
+/// Returns the progress text for a program that writes output while it reads `inputs`: `searching` until it has read
+/// something, then how much it has read. There is no text if the output itself goes to a terminal.
 pub fn reading(inputs: &[Input]) -> impl FnMut() -> Option<String> + Send + 'static {
     let (inputs, is_shown) = (inputs.to_vec(), io::stdout().is_terminal());
     let name = match &inputs[..] {

@@ -131,8 +131,8 @@ impl fmt::Display for Rejected {
 }
 
 /// Checks that `text` may replace the covered messages, and returns the number of tokens in the request with it. A
-/// summary from a model may have at most half the tokens of the messages that it replaces; any other must only have
-/// fewer.
+/// summary from a model may have at most half the tokens of the messages that it replaces; any other summary only needs
+/// to have fewer tokens than they have.
 ///
 /// # Errors
 /// Returns the reason if the summary is rejected.

@@ -20,7 +20,7 @@ pub enum CutRule {
 }
 
 impl CutRule {
-    /// Returns the preferred number of messages to cover. A cut there need not be legal. `rests` holds, for
+    /// Returns the preferred number of messages to cover. A cut there need not be [`legal`]. `rests` holds, for
     /// each message, the tokens from there to the end.
     #[must_use]
     pub fn preferred(self, rests: &[u64]) -> usize {
@@ -33,8 +33,8 @@ impl CutRule {
     }
 
     /// Returns the largest number of the `n` messages to cover, which is exceeded only if no earlier cut makes
-    /// the request small enough. `Tail` has no such limit because the user states how much to keep; `Classic`
-    /// has its own.
+    /// the request small enough. `Tail` has no such limit because the user states how much to keep, and `Classic` has
+    /// none because claw0 has none.
     #[must_use]
     pub fn latest(self, n: usize) -> usize {
         match self {
@@ -68,7 +68,7 @@ pub fn keep(n: usize) -> usize {
 ///
 /// A message with tool results cannot: the cut would separate them from their calls. Nor can a message whose
 /// records are interleaved with those of earlier messages, because a compaction record keeps the file from one
-/// offset on. An earlier summary is not covered alone.
+/// offset on. Nor can the message after an earlier summary, because nothing but that summary would be covered.
 #[must_use]
 pub fn legal(messages: &[Message<'_>]) -> Vec<usize> {
     let summaries = leading_summary(messages);
@@ -78,7 +78,8 @@ pub fn legal(messages: &[Message<'_>]) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the number of messages at the beginning that render an earlier compaction.
+/// Returns the number of messages at the beginning that stand for an earlier compaction: the summary and, if there is
+/// one, the assistant's acknowledgement.
 #[must_use]
 pub fn leading_summary(messages: &[Message<'_>]) -> usize {
     if !messages.first().is_some_and(Message::is_summary) {
@@ -91,7 +92,8 @@ pub fn leading_summary(messages: &[Message<'_>]) -> usize {
     1 + usize::from(acknowledged)
 }
 
-/// Returns, for each place, true if all records before it precede all records after it in the file.
+/// Returns, for each message, true if a cut before it also divides the file: all records of the messages before it
+/// precede all records of this message and the later ones.
 fn apart(messages: &[Message<'_>]) -> Vec<bool> {
     let known = |message: &Message<'_>| {
         let meta = message.meta.as_ref().filter(|meta| !meta.id.is_empty() && meta.end > 0);

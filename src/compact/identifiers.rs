@@ -1,4 +1,4 @@
-//! Identifiers that have to be copied exactly: ids, hashes, paths, addresses, numbers.
+//! Identifiers, or names, that have to be copied exactly: ids, hashes, paths, addresses, numbers.
 //!
 //! A name of the covered part matters if the rest of the conversation uses it in text or in a tool call: only the
 //! summary can then tell the model what it refers to. Names in tool results do not count, because
@@ -124,9 +124,8 @@ fn without_code_unit(text: &str) -> &str {
     if digits.filter(is_unit).is_some() { &text[5..] } else { text }
 }
 
-/// Returns names in the messages that are probably not items of a list: at most three names of a message have
-/// the same shape. Sorted by the number of messages that have the name (three or more count alike), then newest
-/// first.
+/// Returns the names in the messages, without those that are probably items of a list: names of which a message has more
+/// than three with the same shape. Names in many messages come first (three or more count alike), then the newest.
 #[must_use]
 pub fn distinctive(messages: &[Message<'_>]) -> Vec<String> {
     let mut known: BTreeMap<String, (usize, usize)> = BTreeMap::new();

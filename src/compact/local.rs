@@ -1,8 +1,8 @@
 //! A summary that is extracted from the messages, without a model.
 //!
-//! It contains the first request, decisions, open questions, a line of each answer, the tools that ran, the
-//! files they read or changed, exact names, and the last answer. Kept user messages and pinned messages
-//! accompany every summary, so they are not repeated here.
+//! It contains an earlier summary or else the first request, decisions, open questions, a line of each answer, the
+//! tools that ran, the files they read or changed, exact names, and the last answer. Kept user messages and pinned
+//! messages accompany every summary, so they are not repeated here.
 
 use crate::compact::{CutPlan, Task, identifiers, phrases};
 use crate::json::string;
@@ -28,7 +28,7 @@ const CHANGED: &str = "Files changed";
 const NAMES: &str = "Exact names";
 const LAST: &str = "The last answer";
 
-/// The longest summary is composed at this step, the shortest at step 0.
+/// The step at which the longest summary is composed. Each lower step gives a shorter one, down to step 0.
 const STEPS: usize = 48;
 /// The last step at which an earlier summary by a model is included in full.
 const MIN_STEPS: usize = 4;
@@ -184,7 +184,8 @@ fn guarded(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the `most` texts with the highest scores, in their order. Of equal scores the newest win.
+/// Returns the `most` texts with the highest scores, in their original order. If scores are equal, the newest texts are
+/// preferred.
 fn best(texts: &[String], most: usize, score: impl Fn(&str) -> usize) -> Vec<&String> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse((score(&texts[*at]), *at)));

@@ -521,7 +521,8 @@ fn audit_11_a_refusal_does_not_make_a_model_unusable() {
     provider.script(Step::error(400, "invalid_request_error", large));
     call(&sandbox, &provider, &[]).write_stdin(HELLO).assert().code(3);
     let warning = format!(
-        "claw-call: the window is set to 100000, but a refusal stated 80000; if that is wrong, delete its \
+        "claw-call: the window is set to 100000 tokens, but the provider refused a request and stated a limit of \
+         80000; if that limit is wrong, delete its \
          line in '{}'\n",
         sandbox.path("state/windows.jsonl").display()
     );

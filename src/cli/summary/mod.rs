@@ -29,7 +29,7 @@ pub struct SummaryModel {
     pub window: Option<Budget>,
     /// The longest wait for its answer, in seconds.
     pub timeout: Option<u64>,
-    /// The log of its failures; `None` for the conversation's own model.
+    /// The log of its attempts; `None` for the conversation's own model.
     pub attempts: Option<Attempts>,
 }
 

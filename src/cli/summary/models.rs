@@ -67,7 +67,7 @@ impl SummariserArgs {
     /// Returns the models to try, in order. `main` is the model of the conversation, and `budget` that of its window.
     ///
     /// # Errors
-    /// Fails with 78 if the window of a model leaves no room.
+    /// Fails with 78 if the window of a model leaves no room for a prompt, or the file of `--models` is malformed.
     pub fn models(
         &self,
         main: &ModelArgs,
@@ -123,7 +123,7 @@ impl SummariserArgs {
     }
 }
 
-/// Returns a model other than that of the conversation, `main`.
+/// Returns a model that is not the one of the conversation. `main` gives only the table of models.
 fn other(
     main: &ModelArgs,
     provider: Provider,

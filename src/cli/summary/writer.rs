@@ -47,7 +47,7 @@ pub struct Writer<'s> {
 }
 
 impl Writer<'_> {
-    /// Gets a summary of `covered`, in pieces if necessary. `earlier` is the summary of the messages before. If a
+    /// Gets a summary of `covered`, in pieces if necessary. `earlier` is the summary of the messages before them. If a
     /// request does not fit, the rest is sent in requests of half the size. No request is sent twice unchanged.
     ///
     /// # Errors
@@ -146,7 +146,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the arguments of `claw-call`: the model and the length of the summary.
+    /// Returns the arguments of `claw-call`: the maximum length of the summary, the model, its window and timeout, and
+    /// the format of diagnostics.
     fn arguments(&self, most_tokens: u64) -> Vec<String> {
         let mut arguments = vec!["--max-tokens".to_owned(), most_tokens.to_string()];
         arguments.extend(self.summariser.model.arguments());
