@@ -76,11 +76,11 @@ pub struct Task<'r, 'a> {
 pub struct CutPlan {
     /// The number of messages, from the first, that are covered.
     pub at: usize,
-    /// The number of covered messages that render an earlier compaction.
+    /// The number of covered messages that stand for an earlier compaction; see [`cut::leading_summary`].
     pub from: usize,
     /// The text of the earlier summary.
     pub earlier: Option<String>,
-    /// True if the earlier summary is only a placeholder.
+    /// True if the earlier summary is a placeholder or continues one.
     pub needs_retry: bool,
     /// The number of tokens in the request before the compaction.
     pub before: u64,
@@ -136,7 +136,7 @@ impl<'a> Task<'_, 'a> {
 
     /// Plans a compaction with the newest checkpoint as its summary, and returns the plan and the summary.
     ///
-    /// The cut is not after the last message that the checkpoint covers, so that no message is lost, and keeps the
+    /// The cut is never after the last message that the checkpoint covers, so that no message is lost. It keeps the
     /// newest messages as any other cut does. The checkpoint must stand for at least half of the request's tokens
     /// (an integer division: 5 of 11 is enough), and the compacted request must be smaller and within the target.
     #[must_use]
@@ -313,7 +313,7 @@ fn pinned_text(message: &Message<'_>) -> String {
 }
 
 impl CutPlan {
-    /// Returns the summary with the messages and file names that are kept beside it.
+    /// Returns the summary `text`, together with the messages and file names that are kept verbatim.
     #[must_use]
     pub fn summary(&self, text: &str) -> Summary {
         Summary {
@@ -393,7 +393,7 @@ pub struct MadeSummary<'s> {
     pub model: Option<&'s str>,
     /// The provider's usage as JSON, added up over several calls.
     pub usage: Option<&'s str>,
-    /// The compaction record that it replaces, if that holds only a placeholder.
+    /// The id of the compaction record that it replaces, if it is made later for a placeholder.
     pub retry_of: Option<&'s str>,
     /// The scale of the estimate, derived from the provider's counts that the compaction makes invalid.
     pub scale: Option<Scale>,

@@ -9,7 +9,8 @@ pub struct PhraseTable {
     pub words: &'static [&'static str],
     /// Phrases of languages without spaces. They match anywhere.
     pub parts: &'static [&'static str],
-    /// Phrases that contain one of these but mean something else.
+    /// Phrases that contain one of the phrases above but mean something else. They are replaced before the others are
+    /// matched.
     pub not: &'static [&'static str],
 }
 

@@ -66,7 +66,7 @@ const PARTS: &[&str] = &[
     "항상", "절대", "반드시",
 ];
 
-/// Phrases that contain one of these but are not rules.
+/// Phrases that contain one of the phrases above but do not make a sentence a rule.
 #[rustfmt::skip]
 const NO_RULES: &[&str] = &[
     "不只是", "只是", "只有", "只好", "只剩", "能不能", "不一定", "一定程度",
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Rules in everyday language that the phrases above were not chosen from.
+    /// Rules in everyday language, which were not used to choose the phrases above.
     const HELD_OUT: &[&str] = &[
         "Use four spaces.",
         "Keep the summary under a page.",

@@ -138,7 +138,7 @@ impl QuoteChoice<'_> {
 
 /// Returns the sentences of a text that read like rules, joined by [`GAP`].
 fn rules_of(text: &str) -> Option<String> {
-    // An earlier compaction may have left out sentences.
+    // An earlier compaction may have left out sentences and joined the others with `GAP`.
     let parts = text.split(GAP.trim());
     let rules: Vec<&str> = parts.flat_map(sentences).filter(|part| is_rule(part)).collect();
     (!rules.is_empty()).then(|| rules.join(GAP))

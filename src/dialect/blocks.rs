@@ -1,4 +1,4 @@
-//! Messages in the form of the Anthropic Messages API, as records.
+//! Translates messages in the form of the Anthropic Messages API into records.
 
 use crate::dialect::translation::{
     ReplyPart, SourceLine, ToolResult, Translation, image_url_block,
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// Writes the results in a user's message, and then its other content as a prompt.
 ///
 /// # Errors
-/// When the translation cannot be written.
+/// Fails if the translation cannot be written.
 pub fn user(line: &SourceLine<'_>, content: &str, out: &mut Translation) -> anyhow::Result<()> {
     let Some(blocks) = elements(content) else { return out.user(line, content) };
     let (mut number, mut others) = (0, Vec::new());
@@ -31,7 +31,8 @@ pub fn user(line: &SourceLine<'_>, content: &str, out: &mut Translation) -> anyh
     out.record(line, number + 1, "user", |it| it.list("content", others))
 }
 
-/// Returns a block in our form: images of chat completions are converted, all others keep their bytes.
+/// Returns a block in the form that records use. An image of chat completions is converted; any other block keeps its
+/// bytes.
 fn block_of_chat(raw: &str) -> Cow<'_, str> {
     let url = || {
         let block = Object::parse(raw).ok().filter(|it| it.get("type") == Some("\"image_url\""))?;
@@ -40,7 +41,7 @@ fn block_of_chat(raw: &str) -> Cow<'_, str> {
     url().map_or(Cow::Borrowed(raw), |url| Cow::Owned(image_url_block(&url)))
 }
 
-/// Returns the parts of a reply. Thinking keeps its bytes.
+/// Returns the parts of a reply. Blocks other than tool calls keep their bytes, because thinking is signed.
 #[must_use]
 pub fn parts(content: &str) -> Vec<ReplyPart<'_>> {
     let Some(blocks) = elements(content) else { return vec![ReplyPart::text(content)] };

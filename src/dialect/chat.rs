@@ -33,7 +33,7 @@ struct Messages<'a> {
 /// Translates messages of `dialect`, which is OpenAI's or Gemini's.
 ///
 /// # Errors
-/// When they cannot be read, or the translation cannot be written; status 65 if there are no messages or a leaf is
+/// Fails if they cannot be read or the translation cannot be written, and with 65 if there are no messages or a leaf is
 /// chosen.
 pub fn read(input: &Input, dialect: Dialect, choice: &Choice) -> anyhow::Result<Input> {
     let name = &input.name;

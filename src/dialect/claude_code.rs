@@ -1,10 +1,10 @@
-//! Project files of Claude Code: chains of records by `parentUuid`.
+//! Project files of Claude Code: records that form a tree, in which each names its parent as `parentUuid`.
 //!
 //! They are read as versions 2.0.76 and 2.1.330 read them. These versions were observed while they resumed sessions;
 //! there is no public source.
 //!
-//! - The records of type `user`, `assistant`, `attachment` and `system` with a `uuid` form the chain. The last one that
-//!   belongs to the main conversation is the leaf: it is not of a sidechain, of type `system` or an API error.
+//! - The records of type `user`, `assistant`, `attachment` and `system` with a `uuid` form the chain. Its leaf is the
+//!   last record of the main conversation: one that is not in a sidechain, not of type `system` and not an API error.
 //! - There is one record per block. The records of a reply share `message.id`, and each repeats the usage.
 //! - With parallel calls, each result is a child of the record of its call, and the chain continues after only one of
 //!   the results. A plain walk would lose the others. Therefore, if one record of a reply is on the path, all its
@@ -74,7 +74,7 @@ enum Step {
 /// Translates a project file.
 ///
 /// # Errors
-/// When it cannot be read, or the translation cannot be written; status 65 if the leaf does not exist.
+/// Fails if it cannot be read, or the translation cannot be written; fails with 65 if the leaf does not exist.
 pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     let mut out = Translation::new(&choice.directory);
     let project = Project::index(input, &mut out)?;
@@ -198,7 +198,7 @@ impl Project {
         others
     }
 
-    /// Returns what to translate, in the order of the conversation.
+    /// Returns the steps of the translation, in the order of the conversation.
     fn steps(&self, path: &[Node], others: &[Node], out: &mut Translation) -> Vec<Step> {
         let kind = |node: Node| self.tree.entry(node).kind;
         let mut replies: HashMap<u32, (Vec<Node>, Vec<Node>)> = HashMap::new();

@@ -1,10 +1,10 @@
 //! claw0's two transcript formats. Reading them needs no conversion.
 //!
-//! Both use the same record types and names as ours, so `record::parse` reads them directly, and the same
-//! rules fold them into messages. The differences:
+//! Both use the record types and names of clawutils, so `record::parse` reads them directly, and the same
+//! rules turn them into messages. The differences:
 //!
 //! - The current format writes each tool call twice: in the assistant record, and again as a `tool_use`
-//!   record between the results. The second copy is skipped, because the reply already has it.
+//!   record before its result. The second copy is skipped, because the reply already has it.
 //! - The first format calls the content of a result `output`, writes times as ISO 8601 strings, starts with a
 //!   `session` header, writes one assistant record per text block, and writes the results of a turn *before*
 //!   its user and call records. Results are assigned to calls by id, and text after a reply whose results all

@@ -36,7 +36,7 @@ struct Rollout {
     places: Vec<SourcePlace>,
     /// For the first item of a reply, the place of its counts.
     usage: HashMap<u64, SourcePlace>,
-    /// The offset of the first item of the newest reply, until its counts are read.
+    /// The offset of the first item of the newest reply, until an item of another kind follows.
     reply: Option<u64>,
     /// The total in the newest `token_count` event.
     total: Option<String>,
@@ -49,7 +49,7 @@ struct Rollout {
 /// Translates a rollout file.
 ///
 /// # Errors
-/// When it cannot be read, or the translation cannot be written; status 65 if a leaf is chosen, because a file has only
+/// Fails if it cannot be read, or the translation cannot be written; fails with 65 if a leaf is chosen, because a file has only
 /// one branch.
 pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     if choice.leaf.is_some() {
@@ -181,7 +181,7 @@ fn header(record: &Object<'_>, place: SourcePlace, out: &mut Translation) -> any
     })
 }
 
-/// Returns the counts of a call, under the names of chat completions, because the prompt includes cached tokens.
+/// Returns the counts of a call, under the names of chat completions, where prompt tokens also include cached tokens.
 fn usage(record: &Object<'_>) -> Option<String> {
     let payload = payload(record)?;
     let raw = match payload.get("usage") {

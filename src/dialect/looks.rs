@@ -24,7 +24,7 @@ const RECORD_BEGINNINGS: [&[u8]; 2] = [b"{\"id\":\"", b"{\"type\":\""];
 pub enum Looks {
     /// Empty, or only NUL bytes or the beginning of a record, which a crash can leave.
     Empty,
-    /// Our records or claw0's, intact or damaged.
+    /// Records of clawutils or claw0, intact or damaged.
     Records,
     /// A record that spans several lines.
     Spread,
@@ -66,7 +66,7 @@ impl Looks {
         fail(Exit::Data, text)
     }
 
-    /// Returns why it is not a transcript, or `None` if it is one.
+    /// Returns the reason why the input is not a transcript, or `None` if it is one or is empty.
     #[must_use]
     pub fn problem(self) -> Option<String> {
         let kind = match self {
@@ -166,9 +166,9 @@ fn of_ends(input: &Input) -> anyhow::Result<Option<Looks>> {
 /// The kinds of the objects in an input, up to the first conclusive one.
 #[derive(Default)]
 struct Objects {
-    /// The conclusive kind: a record of a known type or of a tree format was read.
+    /// The conclusive kind, after a record of a known type or of a dialect.
     decided: Option<Looks>,
-    /// The kind of the first line in a foreign format.
+    /// The kind of the first object that has a type but is neither a record nor of a dialect: a provider's answer.
     foreign: Option<Looks>,
     /// True after a record of an unknown type.
     has_unknown: bool,
@@ -246,8 +246,8 @@ fn foreign(object: &Object<'_>) -> Option<Looks> {
     }
 }
 
-/// Returns the dialect of a message whose form only one API uses. Unlike such messages, ours have no system prompt,
-/// no role for tools, and no parts.
+/// Returns the dialect of a message whose form only one API uses. The messages that claw-rebuild prints are none of
+/// these: they have no system prompt, no role for tools, and no parts.
 fn dialect_of_message(object: &Object<'_>) -> Option<Dialect> {
     let role = object.string("role")?;
     let is_chat = matches!(&*role, "system" | "developer" | "tool" | "function");

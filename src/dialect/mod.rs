@@ -1,9 +1,9 @@
 //! Transcripts of other programs.
 //!
 //! The dialect is detected from the content, never from a file name, and once per file. claw0's two formats ([`claw0`])
-//! are read record by record, like our own. All others are translated: a reader writes our records, each with the id of
-//! the place it comes from, and the result is an [`Input`] like any other. Code that reads records therefore needs no
-//! knowledge of dialects.
+//! are read record by record, like that of clawutils. All others are translated: a reader writes records of clawutils,
+//! each with the id or the offset of the line that it comes from, and the result is an [`Input`] like any other. Code
+//! that reads records therefore needs no knowledge of dialects.
 //!
 //! A reader of a tree makes two passes. The first one reads ids and parents into an index, the second one translates the
 //! records on the path to the chosen leaf, one at a time. Memory holds the index and the largest record, not the file.
@@ -58,7 +58,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// How to read an input that another program may have written.
+/// The options for reading an input that another program may have written.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// The dialect, if it is not to be detected.
@@ -70,10 +70,10 @@ pub struct Choice {
     pub directory: PathBuf,
 }
 
-/// Returns the input itself if it has our records or claw0's, else its translation.
+/// Returns the input itself if it has records of clawutils or claw0, or else its translation.
 ///
 /// # Errors
-/// When it cannot be read, or the translation cannot be written; status 65 if it holds no transcript, or the leaf does
+/// Fails if it cannot be read, or the translation cannot be written; fails with 65 if it holds no transcript, or the leaf does
 /// not exist in it.
 pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
     let dialect = match choice.from {
@@ -99,7 +99,7 @@ pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
 }
 
 /// Returns the tree format that a record belongs to, if any. pi, OpenClaw and GoClaw write `message` records, and
-/// session headers with `timestamp` where ours and claw0's have `created`.
+/// session headers with `timestamp`, where those of clawutils and claw0 have `created`.
 #[must_use]
 pub fn foreign_tree(object: &Object<'_>) -> Option<Dialect> {
     let kind = object.string("type")?;
@@ -138,7 +138,7 @@ fn choose_leaf<K: Copy>(
     }
 }
 
-/// Adds a remark if the walk from the leaf met damage.
+/// Adds a remark if the walk from the leaf ended at a missing parent or in a cycle.
 fn remark_path<K: Copy>(tree: &Tree<K>, path: &Path, out: &mut Translation) {
     let Some(first) = path.nodes.first() else { return };
     let place = tree.entry(*first).place;

@@ -1,4 +1,4 @@
-//! Sessions of pi, OpenClaw and GoClaw: JSONL in versions 1 to 3, a tree by `parentId`.
+//! Sessions of pi, OpenClaw and GoClaw: JSONL in versions 1 to 3, whose records form a tree through `parentId`.
 //!
 //! They are read as pi 0.73.1 reads them (badlogic/pi-mono, packages/coding-agent/src/core/session-manager.ts and
 //! messages.ts; packages/ai/src/providers/transform-messages.ts and anthropic.ts). GoClaw and OpenClaw write the
@@ -43,7 +43,7 @@ struct Session {
 /// Translates a session.
 ///
 /// # Errors
-/// When it cannot be read, or the translation cannot be written; status 65 if the leaf does not exist.
+/// Fails if it cannot be read, or the translation cannot be written; fails with 65 if the leaf does not exist.
 pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     let mut out = Translation::new(&choice.directory);
     let session = Session::index(input, &mut out)?;

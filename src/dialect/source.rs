@@ -14,8 +14,8 @@ const WINDOW: u64 = 256 * 1024;
 pub struct SourceReader<'i> {
     input: &'i Input,
     begin: u64,
-    /// The bytes from `begin` on, followed by bytes of an earlier window. The memory is reused, because new memory
-    /// takes as much time as reading.
+    /// The bytes from `begin` on, followed by bytes of an earlier window. The memory is reused, because allocating it
+    /// again would take as long as reading.
     window: Vec<u8>,
     held: usize,
 }
@@ -30,7 +30,7 @@ impl<'i> SourceReader<'i> {
     /// Returns the object of the line at `place`.
     ///
     /// # Errors
-    /// When the input cannot be read.
+    /// Fails if the input cannot be read.
     pub fn object(&mut self, place: SourcePlace) -> anyhow::Result<Option<LineObject<'_>>> {
         let (from, to) = (place.offset, place.offset + place.length);
         if from < self.begin || to > self.begin + self.held as u64 {

@@ -1,15 +1,15 @@
-//! Times of other programs, as the JSON of the member `ts`.
+//! Converts times of other programs to the JSON number that the member `ts` has.
 
 use crate::json;
 use jiff::Timestamp;
 
-/// Converts a number of milliseconds, as JSON.
+/// Converts milliseconds since 1970, given as a JSON number.
 #[must_use]
 pub fn of_millis(raw: &str) -> Option<String> {
     raw.parse::<i64>().ok().map(|millis| seconds(millis.saturating_mul(1000)))
 }
 
-/// Converts a time in RFC 3339, as a JSON string.
+/// Converts a time in the format of RFC 3339, given as a JSON string.
 #[must_use]
 pub fn of_text(raw: &str) -> Option<String> {
     let time = json::string(raw)?.parse::<Timestamp>().ok()?;

@@ -38,7 +38,7 @@ impl SourceLine<'_> {
     }
 }
 
-/// The text that is being written.
+/// A translation that is being written.
 #[derive(Debug)]
 pub struct Translation {
     spool: Spool,
@@ -80,7 +80,7 @@ pub struct Reply<'a> {
     pub usage: Option<Cow<'a, str>>,
     /// Reasoning that is never sent.
     pub reasoning: Option<String>,
-    /// True if it broke off. Then only its text is kept.
+    /// True if it was interrupted. Then only its text is kept.
     pub is_interrupted: bool,
 }
 
@@ -96,7 +96,7 @@ pub struct ToolResult<'a> {
 }
 
 impl Translation {
-    /// Begins a text. A long one goes to a temporary file in `directory`.
+    /// Begins a translation. A long one is written to a temporary file in `directory`.
     #[must_use]
     pub fn new(directory: &Path) -> Translation {
         let spool = Spool::new(directory.to_owned());
@@ -107,7 +107,7 @@ impl Translation {
     /// Passes each line of `input` that holds an object to `take`, and keeps the findings about the others.
     ///
     /// # Errors
-    /// When the input cannot be read.
+    /// Fails if the input cannot be read.
     pub fn each_line(
         &mut self,
         input: &Input,
@@ -125,10 +125,10 @@ impl Translation {
         Ok(())
     }
 
-    /// Writes record `number` of a line.
+    /// Writes a record of type `kind` with the members that `add` adds. `number` counts the records that a line becomes.
     ///
     /// # Errors
-    /// When the text cannot be written.
+    /// Fails if the text cannot be written.
     pub fn record(
         &mut self,
         line: &SourceLine<'_>,
@@ -146,7 +146,7 @@ impl Translation {
         Ok(())
     }
 
-    /// Writes a prompt with this content, as JSON.
+    /// Writes a prompt, whose `content` is JSON.
     ///
     /// # Errors
     /// As [`Translation::record`].
@@ -226,7 +226,7 @@ impl Translation {
         Ok(())
     }
 
-    /// Keeps a record of the source that has no equivalent among ours, in a record that readers ignore.
+    /// Keeps a record of the source that has no equivalent in clawutils, in a record that readers ignore.
     ///
     /// # Errors
     /// As [`Translation::record`].
@@ -234,32 +234,32 @@ impl Translation {
         self.record(line, 1, IMPORTED, |it| it.raw("record", source))
     }
 
-    /// Adds a remark that concerns every reader.
+    /// Adds a remark, which every program that reads the input reports.
     pub fn remark(&mut self, remark: Remark) {
         self.origin.remarks.push(remark);
     }
 
-    /// Adds a note that only a check reports.
+    /// Adds a note, which only claw-check reports.
     pub fn note(&mut self, remark: Remark) {
         self.origin.notes.push(remark);
     }
 
-    /// Adds the finding of a line that is damaged.
+    /// Adds the finding about a damaged line.
     pub fn finding(&mut self, finding: Finding) {
         let Finding { rule, place, id, message } = finding;
         let (place, id) = (SourcePlace::of(&place), id.map(|id| id.to_string()));
         self.remark(Remark { rule, place, id, message });
     }
 
-    /// Counts a part of the source that is passed over because its type is unknown.
+    /// Counts a part of the source that is skipped because its type is unknown.
     pub fn unknown(&mut self, what: impl Into<String>, place: SourcePlace) {
         self.unknown.entry(what.into()).or_insert((0, place)).0 += 1;
     }
 
-    /// Ends the text and returns it as an input. `rule` is that of the remarks for unknown types.
+    /// Ends the translation and returns it as an input. `rule` is that of the remarks for unknown types.
     ///
     /// # Errors
-    /// When the text cannot be written.
+    /// Fails if the text cannot be written.
     pub fn finish(mut self, name: &str, rule: &'static Rule) -> anyhow::Result<Input> {
         let mut unknown: Vec<_> = std::mem::take(&mut self.unknown).into_iter().collect();
         unknown.sort_by_key(|(_, (_, place))| place.offset);

@@ -1,4 +1,4 @@
-//! `--retry`: makes the summaries that placeholders stand for.
+//! `--retry`: makes the summaries that placeholders stand for, and makes those again that continue a placeholder.
 //!
 //! Each pending compaction is repeated with the same messages and the same cut. The new record names the compaction
 //! that it replaces, and takes effect only where the old one would. The oldest is repeated first, because later

@@ -1,4 +1,4 @@
-//! Contents of Gemini's API, as records.
+//! Translates contents of Gemini's API into records.
 
 use crate::dialect::translation::{
     IMPORTED, Reply, ReplyPart, SourceLine, ToolResult, Translation, image_block, text_block,
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 pub struct Gemini {
     /// The calls without a response: name and id, as JSON.
     open: VecDeque<(String, String)>,
-    /// The number of calls that were given an id here.
+    /// The number of calls that this module gave an id.
     calls: usize,
 }
 
@@ -20,7 +20,7 @@ impl Gemini {
     /// Writes a message.
     ///
     /// # Errors
-    /// When the translation cannot be written.
+    /// Fails if the translation cannot be written.
     pub fn message(
         &mut self,
         message: &Object<'_>,
@@ -117,7 +117,8 @@ fn inner<'a>(
     part.get(name).or_else(|| part.get(other)).map(Object::parse)
 }
 
-/// Returns the content of a response, as JSON: the text if that is its only member, or else the whole object as text.
+/// Returns the content of a response, as JSON: its text if a text such as `output` is the only member, or else the whole
+/// object as text.
 fn response(raw: &str) -> String {
     let only = Object::parse(raw).ok().and_then(|object| {
         let mut members = object.members();

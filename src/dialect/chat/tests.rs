@@ -1,4 +1,4 @@
-//! Messages of OpenAI's and Gemini's APIs.
+//! Tests of reading messages of OpenAI's and Gemini's APIs.
 
 use crate::dialect::tests::rebuild;
 use crate::dialect::{Choice, Dialect, open};
@@ -24,7 +24,7 @@ const CHAT: [&str; 6] = [
 const MESSAGES: &str = "U|look|image|A|call c1|call c2|U|[r1]|[]|A|done";
 
 #[test]
-fn chat_messages_are_read_in_every_wrapping() {
+fn chat_messages_are_read_from_arrays_lines_and_request_bodies() {
     let array = format!("[\n{}\n]", CHAT.join(",\n"));
     check(&array, MESSAGES, &["system-prompt 2 -"]);
     check(&CHAT.join("\n"), MESSAGES, &["system-prompt 1 -"]);
@@ -36,7 +36,7 @@ fn chat_messages_are_read_in_every_wrapping() {
 }
 
 #[test]
-fn odd_chat_messages_are_read() {
+fn unusual_chat_messages_are_read_or_reported() {
     for (text, messages, findings) in [
         (
             r#"[{"role":"user","content":"q"},{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},{"role":"function","name":"f","content":"r"}]"#,

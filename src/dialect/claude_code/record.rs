@@ -1,4 +1,4 @@
-//! Translates the records of Claude Code to ours.
+//! Translates the records of Claude Code into those of a transcript.
 
 use crate::dialect::blocks::{parts, text, user};
 use crate::dialect::source::SourceReader;
@@ -26,7 +26,7 @@ impl<'i, 'o> Writer<'i, 'o> {
     /// Writes the header of the session, from the first record that names it.
     ///
     /// # Errors
-    /// When the source cannot be read or the translation cannot be written.
+    /// Fails if the source cannot be read or the translation cannot be written.
     pub fn header(&mut self, place: SourcePlace) -> anyhow::Result<()> {
         let Some(line) = self.source.object(place)? else { return Ok(()) };
         let object = &line.object;
@@ -113,7 +113,7 @@ impl<'i, 'o> Writer<'i, 'o> {
     }
 }
 
-/// The members of a reply that its last record has.
+/// The members of a reply that are taken from its last record.
 struct Facts {
     model: Option<String>,
     stop_reason: Option<String>,

@@ -1,5 +1,5 @@
-//! Small project files. In the tables, a record is `id parent content`: `u:` is a prompt, `a/M:` text and `c/M:` a call
-//! of reply M, `r:` a result, and other words are explained beside [`record`].
+//! Tests with small project files. In the tables, a record is `id parent content`: `u:` is a prompt, `a/M:` text and
+//! `c/M:` a call of reply M, and `r:` a result. For other words, see [`record`].
 
 use crate::dialect::tests::rebuild;
 use crate::dialect::{Choice, open};
@@ -80,7 +80,7 @@ const PARALLEL: &str = "u1 - u:go
     a4 r1 a/n:done";
 
 #[test]
-fn parallel_calls_that_the_chain_passes_by_are_kept() {
+fn parallel_calls_that_are_not_on_the_chain_are_kept() {
     check(PARALLEL, None, "U|go|A|look|call c1|call c2|U|[r c1]|[r c2]|A|done", &[]);
     // A result that was written before the next call of the same reply.
     let mixed = "u1 - u:go\na1 u1 c/m:c1\nr1 a1 r:c1\na2 a1 c/m:c2\nr2 a2 r:c2\na3 r2 a/n:done";
@@ -96,7 +96,7 @@ fn usage_is_counted_once_for_each_reply() {
 }
 
 #[test]
-fn a_compaction_keeps_what_it_preserves_after_its_summary() {
+fn preserved_messages_come_after_the_summary_of_a_compaction() {
     let summary = "U|[Previous conversation summary]\nsum";
     let start = "u1 - u:one\na1 u1 a/m:two\nu2 a1 u:three\na2 u2 a/n:four\n";
     let new =
@@ -125,7 +125,7 @@ fn a_compaction_keeps_what_it_preserves_after_its_summary() {
 }
 
 #[test]
-fn what_is_not_sent_is_left_out() {
+fn records_that_are_not_sent_are_left_out() {
     check("u1 - u:one\ne1 u1 error:API Error\nu2 e1 u:two", None, "U|one|two", &[]);
     check(
         "u1 - u:one\na1 u1 a/m:two\np1 a1 system:\nu2 p1 u:three",
@@ -147,7 +147,7 @@ fn sidechains_are_left_out_unless_chosen() {
 }
 
 #[test]
-fn branches_and_damage_of_the_chain_are_findings() {
+fn branches_and_damaged_chains_are_reported() {
     let rewound = "u1 - u:one\na1 u1 a/m:two\nu2 a1 u:old\na2 u2 a/n:answer\nu3 a1 u:new";
     check(rewound, None, "U|one|A|two|U|new", &["other-branch 4 a2"]);
     check(rewound, Some("a2"), "U|one|A|two|U|old|A|answer", &["other-branch 5 u3"]);

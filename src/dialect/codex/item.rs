@@ -1,4 +1,4 @@
-//! Items of the Responses API, as records.
+//! Translates items of the Responses API into records.
 
 use crate::dialect::blocks::text;
 use crate::dialect::translation::{
@@ -21,7 +21,7 @@ pub enum Kind {
     Call,
     /// The output of a tool call.
     Output,
-    /// Another known item, such as a web search, that our records cannot represent.
+    /// Another known item, such as a web search, that records cannot represent.
     Other,
     /// An unknown type.
     Unknown,
@@ -45,10 +45,11 @@ impl Kind {
     }
 }
 
-/// Writes an item as record `number` of a line and the following ones. `facts` are the model and the counts, as JSON.
+/// Writes an item as one record or several. `number` is the number of the first one among the records made from this
+/// line. `facts` are the model and the counts, as JSON.
 ///
 /// # Errors
-/// When the translation cannot be written.
+/// Fails if the translation cannot be written.
 pub fn write(
     item: &Object<'_>,
     line: &SourceLine<'_>,
@@ -160,7 +161,7 @@ fn parts<'a>(item: &Object<'a>) -> Vec<ReplyPart<'a>> {
     }
 }
 
-/// Returns the input of a call that is plain text.
+/// Returns plain text as the input of a call, which has to be an object.
 fn input(text: &str) -> String {
     Members::new().string("input", text).into_json()
 }

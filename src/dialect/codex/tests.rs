@@ -1,4 +1,4 @@
-//! Small rollout files.
+//! Tests with small rollout files.
 
 use crate::dialect::tests::rebuild;
 

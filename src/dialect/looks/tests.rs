@@ -1,4 +1,4 @@
-//! The kinds of other files, and of damaged records.
+//! Tests of the kinds that are found for other files and for damaged records.
 
 use super::*;
 

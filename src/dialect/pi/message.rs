@@ -1,4 +1,4 @@
-//! Messages of pi, as records.
+//! Translates messages of pi into records.
 
 use crate::dialect::time;
 use crate::dialect::translation::{
@@ -39,7 +39,7 @@ impl Model {
 /// Translates a record with a message. `model` is the model that continues the conversation.
 ///
 /// # Errors
-/// When the translation cannot be written.
+/// Fails if the translation cannot be written.
 pub fn message(
     entry: &Object<'_>,
     line: &SourceLine<'_>,
@@ -74,7 +74,7 @@ pub fn message(
     }
 }
 
-/// Returns the content of a prompt: a string is kept unchanged, and images get our form.
+/// Returns the content of a prompt. A string is kept unchanged, and images are converted to the form that records use.
 #[must_use]
 pub fn content(raw: &str) -> Cow<'_, str> {
     match elements(raw) {
@@ -84,7 +84,7 @@ pub fn content(raw: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a block of a prompt or a result in our form.
+/// Returns a block of a prompt or a result in the form that records use.
 fn block(raw: &str) -> Cow<'_, str> {
     let Ok(block) = Object::parse(raw) else { return Cow::Borrowed(raw) };
     let get = |name: &str| block.get(name).unwrap_or("\"\"");
@@ -144,7 +144,7 @@ fn reply<'a>(message: &Object<'a>, content: &'a str, now: Option<&Model>) -> Rep
         let get = |name: &str| block.get(name).filter(|raw| raw.starts_with('"'));
         match block.get("type") {
             Some("\"text\"") => reply.parts.push(ReplyPart::text(get("text").unwrap_or("\"\""))),
-            // Only the text of a reply that broke off is kept.
+            // Of an interrupted reply, only the text is kept.
             _ if is_interrupted => {}
             Some("\"thinking\"") => match thinking(&block, is_same_model, keeps_thinking) {
                 Thinking::Part(part) => reply.parts.push(part),
@@ -174,7 +174,7 @@ enum Thinking<'a> {
     None,
 }
 
-/// Returns what pi sends for a thinking block: itself to the model that wrote it, and plain text to any other one.
+/// Translates a thinking block as pi sends it: unchanged to the model that wrote it, and as plain text to any other.
 fn thinking<'a>(block: &Object<'a>, is_same_model: bool, is_kept: bool) -> Thinking<'a> {
     let text = block.get("thinking").filter(|raw| raw.starts_with('"')).unwrap_or("\"\"");
     let signature = block.get("thinkingSignature").filter(|raw| !json::is_blank(raw));

@@ -1,5 +1,5 @@
-//! Vectors for pi's format. In the tables, a record of the tree is `id parent content`: `u:` is a prompt, `a:` a reply,
-//! `c:` a reply with a call, `r:` a result, and other words are the type of the record.
+//! Tests with small sessions of pi. In the tables, a record is `id parent content`: `u:` is a prompt, `a:` a reply, `c:`
+//! a reply with a call, and `r:` a result. For other words, see [`record`].
 
 use crate::dialect::tests::rebuild;
 use crate::dialect::{Choice, Dialect, open};
@@ -145,7 +145,7 @@ fn v30_compactions_keep_from_their_first_kept_record_on() {
         "U|one|A|two|U|three|A|four|U|five".to_owned(),
         &["other-branch 6 k1"],
     );
-    // A first kept record that is missing, or not before the compaction: the one before applies.
+    // If the first kept record is missing, or is not before the compaction, the compaction is ignored.
     let whole = "U|one|A|two|U|three|A|four|U|five".to_owned();
     for lines in ["k1 a4 compaction:zz sum\na5 k1 u:five", "k1 a4 compaction:a5 sum\na5 k1 u:five"]
     {
@@ -162,7 +162,7 @@ fn v30_compactions_keep_from_their_first_kept_record_on() {
 }
 
 #[test]
-fn v31_replies_that_broke_off_are_left_out_with_their_results() {
+fn v31_interrupted_replies_are_left_out_with_their_results() {
     let orphan = ["orphan-result 4 a3"];
     check("a1 - u:one\na2 a1 ec:c1\na3 a2 r:c1\na4 a3 u:two", None, "U|one|two", &orphan);
     check("a1 - u:one\na2 a1 aborted:half\na3 a2 u:two", None, "U|one|two", &[]);
