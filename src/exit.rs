@@ -104,7 +104,7 @@ impl Error {
         Error { exit, message: message.into(), members: Members::new() }
     }
 
-    /// Adds members for `--log json`, besides the status.
+    /// Sets the members that `--log json` prints in addition to the status.
     #[must_use]
     pub fn with(self, members: Members) -> Error {
         Error { members, ..self }

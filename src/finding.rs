@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub enum Severity {
     /// For information.
     Note,
-    /// A problem that rebuild repairs.
+    /// A problem that rebuild repairs or works around.
     Warning,
     /// A problem that rebuild cannot repair.
     Error,

@@ -13,7 +13,7 @@ use std::rc::Rc;
 pub struct Id(Option<Rc<str>>);
 
 /// A map by id. Each record needs several lookups, and ids need no protection against collisions that an
-/// attacker chooses, so the hash is faster than the standard library's.
+/// attacker chooses, so the map uses a faster hash than the standard library's.
 pub(crate) type ById<V> = HashMap<Id, V, foldhash::fast::RandomState>;
 
 impl Deref for Id {

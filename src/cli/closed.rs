@@ -1,9 +1,9 @@
 //! Detects that standard output was closed when the program started.
 //!
-//! The Rust runtime opens /dev/null in place of a closed descriptor, so everything that is written would be lost without
-//! an error. Afterwards, a closed standard output cannot be told from one that is /dev/null on purpose, because many
-//! programs start others with /dev/null opened for reading and writing. So this module looks at the descriptor before
-//! the runtime does.
+//! The Rust runtime opens /dev/null in place of a closed descriptor, so everything that is written would be lost
+//! without an error. Afterwards, a closed standard output cannot be told from one that is /dev/null on purpose, because
+//! many programs start others with /dev/null opened for reading and writing. So this module looks at the descriptor
+//! before the runtime does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -29,8 +29,8 @@ pub struct Failures {
 }
 
 impl Attempts {
-    /// Returns the attempts with `key`, which is a kind and a name: `summary:MODEL@URL` or `retry:ID`. The log is in the
-    /// state directory `dir`; without one, no attempts are logged.
+    /// Returns the attempts with `key`, which is a kind and a name: `summary:MODEL@URL` or `retry:ID`. The log is in
+    /// the state directory `dir`; without one, no attempts are logged.
     #[must_use]
     pub fn at(key: impl Into<String>, dir: Option<PathBuf>) -> Attempts {
         Attempts { path: dir.map(|dir| dir.join("attempts.jsonl")), key: key.into() }

@@ -124,8 +124,8 @@ fn without_code_unit(text: &str) -> &str {
     if digits.filter(is_unit).is_some() { &text[5..] } else { text }
 }
 
-/// Returns the names in the messages, without those that are probably items of a list: names of which a message has more
-/// than three with the same shape. Names in many messages come first (three or more count alike), then the newest.
+/// Returns the names in the messages, without those that are probably items of a list: names of which a message has
+/// more than three with the same shape. Names in many messages come first (three or more count alike), then the newest.
 #[must_use]
 pub fn distinctive(messages: &[Message<'_>]) -> Vec<String> {
     let mut known: BTreeMap<String, (usize, usize)> = BTreeMap::new();

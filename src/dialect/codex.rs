@@ -49,8 +49,8 @@ struct Rollout {
 /// Translates a rollout file.
 ///
 /// # Errors
-/// Fails if it cannot be read, or the translation cannot be written; fails with 65 if a leaf is chosen, because a file has only
-/// one branch.
+/// Fails if it cannot be read, or the translation cannot be written; fails with 65 if a leaf is chosen, because a file
+/// has only one branch.
 pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     if choice.leaf.is_some() {
         let name = &input.name;

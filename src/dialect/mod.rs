@@ -5,8 +5,9 @@
 //! each with the id or the offset of the line that it comes from, and the result is an [`Input`] like any other. Code
 //! that reads records therefore needs no knowledge of dialects.
 //!
-//! A reader of a tree makes two passes. The first one reads ids and parents into an index, the second one translates the
-//! records on the path to the chosen leaf, one at a time. Memory holds the index and the largest record, not the file.
+//! A reader of a tree makes two passes. The first one reads ids and parents into an index, the second one translates
+//! the records on the path to the chosen leaf, one at a time. Memory holds the index and the largest record, not the
+//! file.
 
 pub mod blocks;
 pub mod chat;
@@ -73,8 +74,8 @@ pub struct Choice {
 /// Returns the input itself if it has records of clawutils or claw0, or else its translation.
 ///
 /// # Errors
-/// Fails if it cannot be read, or the translation cannot be written; fails with 65 if it holds no transcript, or the leaf does
-/// not exist in it.
+/// Fails if it cannot be read, or the translation cannot be written; fails with 65 if it holds no transcript, or the
+/// leaf does not exist in it.
 pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
     let dialect = match choice.from {
         Some(dialect) => dialect,

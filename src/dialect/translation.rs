@@ -125,7 +125,8 @@ impl Translation {
         Ok(())
     }
 
-    /// Writes a record of type `kind` with the members that `add` adds. `number` counts the records that a line becomes.
+    /// Writes a record of type `kind` with the members that `add` adds. `number` counts the records that a line
+    /// becomes.
     ///
     /// # Errors
     /// Fails if the text cannot be written.

@@ -1,8 +1,8 @@
 //! A transcript whose records name their parents: the index of the tree, and the path from its root to a leaf.
 //!
 //! The index has one small entry per record, so its size depends on the number of records and not on their content. A
-//! walk from a leaf ends at a record without a parent, at a parent that is not in the file, or at a record that the walk
-//! has visited. The last two are damage; none of them can make the walk endless.
+//! walk from a leaf ends at a record without a parent, at a parent that is not in the file, or at a record that the
+//! walk has visited. The last two mean that the file is damaged. Every walk ends, whatever the file contains.
 
 use crate::input::origin::SourcePlace;
 use foldhash::fast::RandomState;
@@ -44,7 +44,7 @@ pub struct Entry<K> {
 pub struct Tree<K> {
     entries: Vec<Entry<K>>,
     ids: HashMap<Box<str>, Node, RandomState>,
-    /// The parents that were not read before their children.
+    /// The records whose parents were not read before them, with the ids of these parents.
     late: Vec<(Node, Box<str>)>,
 }
 
@@ -53,7 +53,7 @@ pub struct Tree<K> {
 pub struct Path {
     /// The records, root first.
     pub nodes: Vec<Node>,
-    /// How the walk from the leaf ended.
+    /// The end of the walk from the leaf.
     pub end: PathEnd,
 }
 
@@ -75,7 +75,8 @@ impl<K> Default for Tree<K> {
 }
 
 impl<K: Copy> Tree<K> {
-    /// Adds the next record of the file. Returns true if an earlier one has the same id; the later one counts.
+    /// Adds the next record of the file. Returns true if an earlier one has the same id, which from now on means this
+    /// one.
     pub fn add(
         &mut self,
         place: SourcePlace,
@@ -184,10 +185,10 @@ impl<K: Copy> Tree<K> {
         Path { nodes, end }
     }
 
-    /// Returns the leaves of other branches in file order, each with the number of its records that are on no branch
-    /// before it, and the record where it branches off, if there is one. `nodes` is the chosen path. Only records for
-    /// which `is_member` is true are on branches, and only those for which `counts` is true are counted; a branch
-    /// without any is left out.
+    /// Returns the branches that do not end on the path `nodes`, in the order of their leaves in the file: for each one
+    /// its leaf, the number of its records that are neither on the path nor on an earlier branch, and the record where
+    /// it branches off, if there is one. Only records for which `is_member` is true can be leaves, and only those for
+    /// which `counts` is true are counted. A branch without counted records is left out.
     #[must_use]
     pub fn other_branches(
         &self,
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_are_the_leaves_off_the_path() {
+    fn branches_that_do_not_end_on_the_path_are_found() {
         let tree = tree("a: b:a c:b d:a e:d f:d x:");
         let path = tree.path(tree.find("f").unwrap(), |_| None);
         let branches: Vec<_> = tree

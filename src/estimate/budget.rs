@@ -8,9 +8,9 @@ const MARGIN: u64 = 20;
 pub struct Budget {
     /// The model's limit for prompt and answer together.
     pub window: u64,
-    /// Room for the answer.
+    /// The maximum length of the answer.
     pub output: u64,
-    /// Room for the estimate's error.
+    /// Tokens that are kept free because the estimate may be too low.
     pub margin: u64,
     /// Space to keep free: automatic compaction starts when the prompt reaches into it.
     pub reserve: u64,
@@ -59,7 +59,7 @@ impl Budget {
     }
 }
 
-/// Returns the default room for the answer in tokens: 8096 or a quarter of the window, whichever is smaller.
+/// Returns the default maximum length of the answer, in tokens: 8096 or a quarter of the window, whichever is smaller.
 #[must_use]
 pub fn default_output(window: u64) -> u64 {
     (window / 4).clamp(1, 8096)

@@ -21,7 +21,7 @@ pub(super) struct Anchor {
     pub covered: usize,
     /// The tokens of the prompt and of the answer, which is now the last of these messages.
     pub tokens: u64,
-    /// Our own weight of the same part: the system prompt, the tools and these messages.
+    /// The weight of the same part by the estimate: the system prompt, the tools and these messages.
     pub weight: u64,
 }
 
@@ -104,7 +104,7 @@ fn count_of<'m>(message: &'m Message<'_>) -> Option<(&'m Meta, Counts)> {
     Some((meta, Counts::read(meta.usage.as_ref()?)?))
 }
 
-/// Returns why the count of a prompt is ignored, or `None` if it is used.
+/// Returns the reason why the count of a prompt is ignored, or `None` if it is used.
 fn why_not(count: u64, model: Option<&str>, estimate: u64, asked: Option<&str>) -> Option<Unused> {
     if let (Some(model), Some(asked)) = (model, asked)
         && families::differ(model, asked)
@@ -127,7 +127,7 @@ mod tests {
             (6000, 12_000, true),
             (24_001, 12_000, true),
             (24_002, 12_000, false),
-            // At and above `SLACK`.
+            // Differences of `SLACK` and of one token more.
             (5, 505, true),
             (5, 506, false),
             (520, 20, true),

@@ -43,8 +43,8 @@ pub(super) fn bare(name: &str) -> String {
     name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Returns true if both names belong to the same model. Case, the provider (up to the last `/`) and the date of a
-/// version at the end are ignored.
+/// Returns true if both names belong to the same model. Case, the provider (up to the last `/`) and a date at the end
+/// are ignored.
 #[must_use]
 pub fn is_same(one: &str, other: &str) -> bool {
     undated(&bare(one)) == undated(&bare(other))

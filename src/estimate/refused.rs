@@ -27,7 +27,7 @@ impl Refused {
     }
 
     /// Returns a gauge for a request, calibrated by its refusal if there was one. If the provider stopped counting
-    /// early, its count is used only if it is at least our estimate.
+    /// early, its count is used only if the estimate is not larger.
     #[must_use]
     pub fn gauge(refused: Option<&Refused>, request: Request<'_, '_>) -> Gauge {
         let plain = Gauge::new(request, None);

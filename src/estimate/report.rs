@@ -66,7 +66,8 @@ fn share_out(total: u64, parts: &mut [(&'static str, u64)]) {
     }
 }
 
-/// Returns a line for each kind of content that the prompt has, and one for the space left in the window.
+/// Returns a line for each kind of content that the prompt has and, if the window is known, one for the tokens that are
+/// left before compaction.
 #[must_use]
 pub fn parts(estimate: &Estimate, budget: Option<Budget>) -> Vec<String> {
     let left = budget

@@ -1,4 +1,4 @@
-//! Estimates the tokens of a text: each kind of run has a weight, and one pass adds them up.
+//! Estimates the tokens of a text. One pass divides it into runs, such as words and numbers, and adds up their weights.
 //!
 //! [`weigh`] returns units of 1/64 token ([`UNIT`]). It needs no vocabulary, takes linear time, is
 //! deterministic and never panics. Only the empty text and single spaces weigh zero. Cutting a text in two
@@ -34,7 +34,7 @@ const fn tokens(hundredths: u64) -> u64 {
     (hundredths * UNIT).div_ceil(100)
 }
 
-// The weights.
+// The weights. A comment above several constants describes them in turn, separated by semicolons.
 //
 // Unusual letter pairs have a weight because without one the estimates for Dutch, Indonesian and Welsh were up
 // to a third too low. Capitals, spaces and newlines weigh so little because higher weights overestimated SQL by
@@ -575,7 +575,7 @@ mod tests {
         }
     }
 
-    /// A word has the same weight each time, also after other words that take its place in memory.
+    /// A word has the same weight each time, also after other words that take its place in the cache.
     #[test]
     fn the_weight_of_a_word_does_not_depend_on_the_words_before_it() {
         let letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".as_bytes();

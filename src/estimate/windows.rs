@@ -1,8 +1,8 @@
 //! Context windows that providers stated in refusals, in a file with one JSON object per line.
 //!
 //! A window belongs to an endpoint and a model together. The newest line for both applies, unless it is too
-//! old or implausible. It takes precedence over the table of models, so a wrong line would make the model
-//! unusable.
+//! old or implausible. If it is smaller than the window in the table of models, it is used instead, so a wrong
+//! line could make the model unusable.
 
 use crate::estimate::models;
 use crate::json::Object;
@@ -15,7 +15,7 @@ pub const MAX_RATIO: u64 = 10;
 /// The time in seconds for which a stated window applies: 30 days, because servers are reconfigured.
 pub const LIFETIME: f64 = 30.0 * 86_400.0;
 
-/// A window that a refusal stated.
+/// A window that a provider stated in a refusal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stated {
     /// The window in tokens.
@@ -30,7 +30,7 @@ pub fn is_plausible(window: u64, known: Option<u64>) -> bool {
     window >= MIN_WINDOW && known.is_none_or(|known| window <= known.saturating_mul(MAX_RATIO))
 }
 
-/// Returns the line that records the window of `model` in a refusal from `endpoint`.
+/// Returns the line that stores the window that `endpoint` stated for `model`.
 #[must_use]
 pub fn line(endpoint: &str, model: &str, stated: Stated) -> String {
     Members::new()

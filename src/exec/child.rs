@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The wait for the end of the output after a tool has ended. A process that left the group may keep the pipe open.
+/// The longest wait for the end of the output after a tool has ended. A process that has left the group may keep the
+/// pipe open.
 const GRACE: Duration = Duration::from_millis(300);
 
 /// The running process groups.

@@ -177,11 +177,11 @@ pub struct Backward<'s> {
     /// The inputs up to the one that is being searched, which is the last.
     inputs: &'s [Input],
     needles: &'s Needles,
-    /// The offset at which the search begins, over all inputs.
+    /// The offset at which the search begins, counted over all inputs.
     end: u64,
-    /// The search skips matches before this offset, over all inputs.
+    /// The search skips matches before this offset, counted over all inputs.
     floor: u64,
-    /// The beginning of the input that is being searched, over all inputs. The offsets below count from here.
+    /// The offset of the input that is being searched, counted over all inputs. The offsets below count from here.
     base: u64,
     /// The end of the part of the input to search.
     limit: u64,
@@ -202,7 +202,7 @@ pub struct FoundLine {
     pub bytes: Vec<u8>,
     /// Its place in its own input.
     pub place: Place,
-    /// The beginning of that input, over all inputs.
+    /// The offset of that input, counted over all inputs.
     base: u64,
 }
 
@@ -215,7 +215,7 @@ impl FoundLine {
 }
 
 impl<'s> Backward<'s> {
-    /// Creates a search for `needles` that begins at byte `end`, over all inputs.
+    /// Creates a search for `needles` that begins at offset `end`, counted over all inputs.
     #[must_use]
     pub fn new(inputs: &'s [Input], end: u64, needles: &'s Needles) -> Backward<'s> {
         let base = super::total(inputs);
@@ -236,7 +236,7 @@ impl<'s> Backward<'s> {
         (self.upper, self.reach, self.last_line) = (self.limit, 0, u64::MAX);
     }
 
-    /// Makes the search skip matches before `offset`, over all inputs.
+    /// Makes the search skip matches before `offset`, counted over all inputs.
     pub fn stop_at(&mut self, offset: u64) {
         self.floor = self.floor.max(offset);
     }
@@ -244,7 +244,7 @@ impl<'s> Backward<'s> {
     /// Returns the next matching line towards the beginning.
     ///
     /// # Errors
-    /// When an input cannot be read.
+    /// Fails if an input cannot be read.
     pub fn next_line(&mut self) -> anyhow::Result<Option<FoundLine>> {
         while let Some((input, before)) = self.inputs.split_last() {
             let floor = self.floor.saturating_sub(self.base);
@@ -287,10 +287,10 @@ impl<'s> Backward<'s> {
     }
 }
 
-/// Returns the line that contains byte `offset`, over all inputs; `None` after their end.
+/// Returns the line that contains byte `offset`, counted over all inputs; `None` after their end.
 ///
 /// # Errors
-/// When an input cannot be read.
+/// Fails if an input cannot be read.
 pub fn line_at(inputs: &[Input], offset: u64) -> anyhow::Result<Option<FoundLine>> {
     let Some((input, base)) = super::input_at(inputs, offset) else { return Ok(None) };
     let (start, bytes) = line_around(input, offset - base, input.length)?;

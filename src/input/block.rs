@@ -19,7 +19,7 @@ use std::thread;
 pub const BLOCK: usize = 256 * 1024;
 /// The page size in bytes. Reads into a page-aligned buffer are several times faster on some processors.
 const PAGE: usize = 4096;
-/// The size in bytes from which reading with threads is faster.
+/// The smallest size, in bytes, at which reading with threads is faster.
 pub(super) const LARGE: u64 = 4 * 1024 * 1024;
 /// The number of batches that the reading thread prepares ahead of the caller.
 const AHEAD: usize = 3;
@@ -66,7 +66,7 @@ impl ReadBlock {
     /// Replaces the content with up to `size` bytes from offset `from` of the input; fewer at its end.
     ///
     /// # Errors
-    /// When the input cannot be read.
+    /// Fails if the input cannot be read.
     pub fn read(&mut self, input: &Input, from: u64, size: usize) -> io::Result<()> {
         self.begin_with(b"", size);
         self.read_on(input, from, size)?;
@@ -246,7 +246,7 @@ impl Batches {
     /// Reads the next batch. Returns false at the end.
     ///
     /// # Errors
-    /// When the input cannot be read.
+    /// Fails if the input cannot be read.
     pub fn advance(&mut self) -> io::Result<bool> {
         match &mut self.reader {
             Reader::Here(reading) => reading.next(&mut self.current)?,

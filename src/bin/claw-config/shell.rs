@@ -115,8 +115,9 @@ impl ShellCode {
         self.set(name, if is_on { "yes" } else { "no" });
     }
 
-    /// Adds code that makes a message the script's standard input. The code so far is stored in the variable `settings`,
-    /// which the script exports. The message is not part of it, because Linux limits an environment variable to 128 KiB.
+    /// Adds code that makes a message the script's standard input. The code so far is stored in the variable
+    /// `settings`, which the script exports. The message is not part of it, because Linux limits an environment
+    /// variable to 128 KiB.
     fn set_input(&mut self, message: &str) {
         let settings = std::mem::take(self).0;
         self.set("settings", settings);

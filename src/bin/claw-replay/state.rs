@@ -1,9 +1,9 @@
 //! The state file: the reports of earlier runs, so that a run continues where an interrupted one stopped.
 //!
 //! Each line has a key and a report. The key is a hash of all that the report depends on: the version of the program,
-//! the mode, its options and the files that it reads besides the transcript, and the path, the size and the modification
-//! time of the transcript. Lines are only appended, in the order of the output. A line that was cut off when a run was
-//! killed is removed by the next run.
+//! the mode, its options and the files that it reads besides the transcript, and the path, the size and the
+//! modification time of the transcript. Lines are only appended, in the order of the output. A line that was cut off
+//! when a run was killed is removed by the next run.
 
 use crate::report::Report;
 use anyhow::Context;
@@ -94,8 +94,8 @@ impl State {
         Ok(state)
     }
 
-    /// Stores where each line is, and returns the end of the last complete line; `None` if this is not a state file. Only
-    /// the beginning of a line is held in memory.
+    /// Stores where each line is, and returns the end of the last complete line; `None` if this is not a state file.
+    /// Only the beginning of a line is held in memory.
     fn read(&mut self) -> io::Result<Option<u64>> {
         let (mut reader, mut begin) = (BufReader::new(&self.file), 0);
         loop {

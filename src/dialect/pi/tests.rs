@@ -1,5 +1,5 @@
-//! Tests with small sessions of pi. In the tables, a record is `id parent content`: `u:` is a prompt, `a:` a reply, `c:`
-//! a reply with a call, and `r:` a result. For other words, see [`record`].
+//! Tests with small sessions of pi. In the tables, a record is `id parent content`: `u:` is a prompt, `a:` a reply,
+//! `c:` a reply with a call, and `r:` a result. For other words, see [`record`].
 
 use crate::dialect::tests::rebuild;
 use crate::dialect::{Choice, Dialect, open};

@@ -130,8 +130,8 @@ impl CallArgs {
     /// Returns the mode. `settings` are the settings of this process.
     ///
     /// # Errors
-    /// Fails with 65 if the tools are not JSON or the recordings cannot be used, 74 or 77 if a file cannot be read, 77 if
-    /// there is no key, and 78 if a setting is missing or invalid.
+    /// Fails with 65 if the tools are not JSON or the recordings cannot be used, 74 or 77 if a file cannot be read, 77
+    /// if there is no key, and 78 if a setting is missing or invalid.
     pub fn mode(&self, settings: &[(Setting, SettingValue)]) -> anyhow::Result<Call> {
         let recordings = self.check()?;
         let extras = self.request.read()?;

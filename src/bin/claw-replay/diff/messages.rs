@@ -55,7 +55,8 @@ fn message_at(input: &Input, wanted: usize) -> anyhow::Result<String> {
     let (mut index, mut text) = (0, String::new());
     each(input, |message| {
         if index == wanted {
-            // Break lines at escaped line feeds and between blocks, so that the lines of a text are compared one by one.
+            // Break lines at escaped line feeds and between blocks, so that the lines of a text are compared one by
+            // one.
             let json = message.to_json().replace("\\n", "\n").replace("},{", "},\n{");
             text = json.chars().take(MAX_CHARS).collect();
         }

@@ -180,8 +180,8 @@ impl<'s> Simulation<'s> {
         gain
     }
 
-    /// Returns the messages with a summary, their tally, and the calls for the summary; `None` if there is no room for a
-    /// summary, or it gains nothing.
+    /// Returns the messages with a summary, their tally, and the calls for the summary; `None` if there is no room for
+    /// a summary, or it gains nothing.
     fn compacted(&self) -> Option<(Vec<Message<'static>>, Tally, Vec<SimulatedCall>)> {
         let (target, request) = (self.budget.target(), self.beside.request(&self.messages));
         let task = Task {
