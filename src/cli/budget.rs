@@ -35,8 +35,8 @@ pub struct BudgetArgs {
 }
 
 impl BudgetArgs {
-    /// Returns the budget for the smaller of the model's window and the limit that the refusal stated, if either
-    /// is known.
+    /// Returns the budget for the smaller of the model's window and the limit that the provider stated in the refusal,
+    /// if either is known.
     ///
     /// # Errors
     /// Fails with 78 if the table of models is malformed or nothing is left for the prompt.

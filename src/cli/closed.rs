@@ -26,7 +26,7 @@ extern "C" fn note() {
 /// Checks that standard output was not closed when the program started.
 ///
 /// # Errors
-/// If it was.
+/// Fails if it was.
 pub fn check() -> std::io::Result<()> {
     let text = "standard output is closed; redirect it to a file, a pipe or /dev/null";
     match IS_CLOSED.load(Ordering::Relaxed) {

@@ -79,8 +79,8 @@ impl ModelArgs {
         url.trim_end_matches('/').to_owned()
     }
 
-    /// Returns the window: the configured one, else the smaller of the window in the table of models and the one that a
-    /// refusal by this endpoint stated for this model.
+    /// Returns the window: the configured one, else the smaller of the window in the table of models and the one that
+    /// this endpoint stated for this model in a refusal.
     ///
     /// # Errors
     /// Fails with 78 if the file of `--models` is malformed.
@@ -133,7 +133,7 @@ impl ModelArgs {
         Ok(found.map(|model| model.window).or_else(inside))
     }
 
-    /// Returns the window that a refusal stated, if it is plausible given the `known` one.
+    /// Returns the window that the provider stated in a refusal, if it is plausible given the `known` one.
     fn stated_window(&self, known: Option<u64>) -> anyhow::Result<Option<Stated>> {
         let (Some(model), Some(path)) = (self.model(), windows_file()) else { return Ok(None) };
         // A state file that cannot be read counts as empty.
@@ -143,8 +143,8 @@ impl ModelArgs {
         Ok(windows::lookup(&text, is_place, &model, known, now()?))
     }
 
-    /// Stores the window that a refusal stated, if it is plausible given the configured one or the one in the table.
-    /// It is stored in the state directory, so that all programs use it.
+    /// Stores the window that the provider stated in a refusal, if it is plausible given the configured one or the one
+    /// in the table. It is stored in the state directory, so that all programs use it.
     ///
     /// # Errors
     /// Fails if the state file cannot be written.

@@ -29,7 +29,7 @@ impl NewFile {
     /// Creates the file with a temporary name. The program must call [`crate::cli::survive_file_limits`] first.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// Fails if it cannot be created.
     pub fn create(path: &Path, mode: u32) -> io::Result<NewFile> {
         let (file, temporary) = match is_direct(path) {
             true => (open_direct(path)?, None),
@@ -46,7 +46,7 @@ impl NewFile {
     /// system without hard links cannot report it and replaces the file, so the caller should check for one first.
     ///
     /// # Errors
-    /// The first error in writing the file, or the one in renaming it.
+    /// Returns the first error in writing the file, or the error in renaming it.
     pub fn finish(mut self, may_replace: bool) -> io::Result<()> {
         self.result?;
         self.file.flush()?;

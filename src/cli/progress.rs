@@ -2,7 +2,7 @@
 //!
 //! The line appears after a second without other output. It is erased before anything else is written to standard
 //! error, when the program ends, and when a signal ends it. There is no line if standard error is not a terminal, if
-//! the terminal cannot erase (`TERM`), if diagnostics are JSON, or in the background.
+//! the terminal cannot erase (`TERM`), if diagnostics are JSON, or if this program is in the background.
 //!
 //! Only the program that does the work shows progress: a program that reads the output of another, or has started
 //! another, shows nothing while it waits.
@@ -224,7 +224,7 @@ fn fitted(text: &str, columns: usize) -> String {
     text.to_owned()
 }
 
-/// Returns the text for an append, which may wait for other writers and then for the disk.
+/// Returns the progress text for an append, which may wait for other writers and then for the disk.
 pub fn appending(
     file: &Path,
     options: &transcript::AppendOptions,

@@ -32,7 +32,7 @@ impl CutRule {
         }
     }
 
-    /// Returns the largest number of the `n` messages to cover, which is exceeded only if no earlier cut makes
+    /// Returns how many of `n` messages should be covered at most. A later cut is chosen only if no earlier one makes
     /// the request small enough. `Tail` has no such limit because the user states how much to keep, and `Classic` has
     /// none because claw0 has none.
     #[must_use]
@@ -44,7 +44,7 @@ impl CutRule {
     }
 }
 
-/// Returns the largest number of the `n` messages to cover so that the last fifth, but at least four, are kept.
+/// Returns how many of `n` messages can be covered if the last fifth, but at least four, are kept.
 #[must_use]
 pub fn latest(n: usize) -> usize {
     n.saturating_sub(keep(n))
@@ -58,7 +58,7 @@ pub fn classic(n: usize) -> usize {
     if covered < 2 { 0 } else { covered }
 }
 
-/// Returns the smallest number of the `n` messages to keep: a fifth of them, but at least four.
+/// Returns how many of `n` messages must be kept: a fifth of them, but at least four.
 #[must_use]
 pub fn keep(n: usize) -> usize {
     (n / 5).max(4)

@@ -1,4 +1,4 @@
-//! Compact: replaces the old part of a conversation with a summary.
+//! Compaction: replaces the old part of a conversation with a summary.
 //!
 //! A compaction has four steps:
 //!
@@ -221,7 +221,7 @@ impl<'a> Task<'_, 'a> {
         }
         let first = messages.len();
         messages.extend(rest.iter().cloned());
-        // The provider's counts included the covered messages.
+        // The provider's counts no longer apply, because they include the covered messages.
         for meta in messages[first..].iter_mut().filter_map(|message| message.meta.as_mut()) {
             meta.drop_count();
         }

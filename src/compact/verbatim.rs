@@ -1,7 +1,7 @@
 //! Chooses the user messages of the covered part that are kept word for word.
 //!
 //! A message that has no answer yet is always kept. Then, within a budget: the first message, because it has
-//! the task and its rules; sentences that read like rules; and of the rest the newest.
+//! the task and its rules; sentences that read like rules; and then the newest of the other messages.
 
 use crate::compact::reads_like::sentences;
 use crate::compact::rules::is_rule;

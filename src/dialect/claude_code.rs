@@ -3,8 +3,9 @@
 //! They are read as versions 2.0.76 and 2.1.330 read them. These versions were observed while they resumed sessions;
 //! there is no public source.
 //!
-//! - The records of type `user`, `assistant`, `attachment` and `system` with a `uuid` form the chain. Its leaf is the
-//!   last record of the main conversation: one that is not in a sidechain, not of type `system` and not an API error.
+//! - The records of type `user`, `assistant`, `attachment` and `system` with a `uuid` form the chain of a conversation,
+//!   from its root to its leaf. The leaf is the last record of the file that is not in a sidechain, not of type
+//!   `system` and not an API error.
 //! - There is one record per block. The records of a reply share `message.id`, and each repeats the usage.
 //! - With parallel calls, each result is a child of the record of its call, and the chain continues after only one of
 //!   the results. A plain walk would lose the others. Therefore, if one record of a reply is on the path, all its

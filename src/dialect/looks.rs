@@ -134,7 +134,7 @@ pub fn advice_for_records(looks: Looks) -> Option<&'static str> {
 /// record.
 ///
 /// # Errors
-/// If it cannot be read.
+/// Fails if it cannot be read.
 pub fn of(input: &Input) -> anyhow::Result<Looks> {
     if let Some(looks) = of_ends(input)? {
         return Ok(looks);

@@ -21,7 +21,7 @@ impl Budget {
     /// whichever is smaller, and the reserve 30000 tokens or 15 % of the window, whichever is smaller.
     ///
     /// # Errors
-    /// If nothing is left for the prompt; the message shows the arithmetic.
+    /// Fails if nothing is left for the prompt; the message shows the arithmetic.
     pub fn new(window: u64, output: Option<u64>, reserve: Option<u64>) -> Result<Budget, String> {
         let output = output.unwrap_or(default_output(window));
         let reserve = reserve.unwrap_or((window * 15 / 100).min(30_000));

@@ -27,7 +27,7 @@ pub struct Model {
 ///
 /// # Errors
 ///
-/// If a line of `extra` is malformed. The message has the number of the first such line and the reason.
+/// Fails if a line of `extra` is malformed. The message has the number of the first such line and the reason.
 pub fn lookup(name: &str, extra: Option<&str>) -> Result<Option<Model>, String> {
     let name = bare(name);
     for table in extra.into_iter().chain([BUILT_IN]) {

@@ -73,7 +73,7 @@ rules! {
     UNKNOWN_TYPE, "unknown-type", Note, false,
         "In another program's transcript, records of an unknown type are passed over; there is one note for each type.";
     SYSTEM_PROMPT, "system-prompt", Note, false,
-        "Messages of another program contain a system prompt; it is not part of ours.";
+        "Messages of another program contain a system prompt; it does not become a message.";
     MISSING_BASE, "missing-base", Error, false,
         "Another program's transcript continues another file, which is not read.";
     MISSING_PARENT, "missing-parent", Error, false,

@@ -150,7 +150,7 @@ fn named(model: &ModelArgs) -> anyhow::Result<String> {
     }
 }
 
-/// Returns the window, if it is known, and warns if it is larger than the one that a refusal stated.
+/// Returns the window, if it is known, and warns if it is larger than the one that the provider stated in a refusal.
 fn known_window(args: &CallArgs, model: &ModelArgs, log: Log) -> anyhow::Result<Option<u64>> {
     let known = model.window(args.window.window)?;
     if let Some(warning) = model.window_warning(args.window.window)? {

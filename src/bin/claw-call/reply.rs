@@ -45,7 +45,7 @@ impl Destination {
         Ok(Destination { name, out, is_file: path.is_some() })
     }
 
-    /// Writes records. A write to a file is not interrupted by signals. A write to standard output is, because it may
+    /// Writes records. Signals do not interrupt a write to a file. They interrupt a write to standard output, which may
     /// block forever if the reader does not read.
     fn write(&mut self, records: &[String]) -> anyhow::Result<()> {
         if self.is_file {
@@ -226,7 +226,7 @@ pub(super) fn note_failure(
     let name = model.model();
     let record = failure.to_error_record(name.as_deref());
     let members = Members::new()
-        // The text of the diagnostic contains the message.
+        // The message is left out, because the text of the diagnostic contains it.
         .spread(&edit::without(&record, &["message"]).unwrap_or_default())
         .string("rule", &failure.rule)
         .bool("retryable", failure.retryable)

@@ -87,7 +87,7 @@ impl Ladder<'_> {
                 (Strategy::Local, planned.clone(), without_usage(text))
             }
             Source::Stub => {
-                // Cover all but the newest fifth, because it may be long before a summary replaces the placeholder.
+                // Cover all but the newest fifth, so that the request stays small until there is a summary.
                 let task = Task { rule: CutRule::Fifth, ..*task };
                 let planned = task.plan().unwrap_or_else(|| planned.clone());
                 let text = stub::text(&planned);

@@ -1,4 +1,4 @@
-//! `--retry`: makes the summaries that placeholders stand for, and makes those again that continue a placeholder.
+//! `--retry`: makes missing summaries. A compaction is pending if its summary is a placeholder or continues one.
 //!
 //! Each pending compaction is repeated with the same messages and the same cut. The new record names the compaction
 //! that it replaces, and takes effect only where the old one would. The oldest is repeated first, because later
@@ -91,7 +91,7 @@ impl CompactRun<'_> {
         failures.last + pause.min(LONGEST_PAUSE)
     }
 
-    /// Makes one summary, and returns the record that replaces the placeholder.
+    /// Makes one summary, and returns the record that replaces the pending compaction.
     fn retry_one(
         &self,
         messages: anyhow::Result<Vec<Message<'_>>>,

@@ -55,7 +55,7 @@ impl CompactRun<'_> {
     /// request does not fit.
     ///
     /// # Errors
-    /// Fails with 78 if the window of a model leaves no room.
+    /// Fails with 78 if the window of a model leaves no room for a prompt.
     pub(crate) fn sources(&self, is_too_long: bool) -> anyhow::Result<Vec<Source>> {
         if let Some(path) = &self.args.summary {
             return Ok(vec![Source::File(path.clone())]);
@@ -82,7 +82,7 @@ impl CompactRun<'_> {
     /// Returns the models to try, in order. There are none if `--max-calls` is 0.
     ///
     /// # Errors
-    /// Fails with 78 if the window of a model leaves no room.
+    /// Fails with 78 if the window of a model leaves no room for a prompt.
     pub(crate) fn models(&self) -> anyhow::Result<Vec<SummaryModel>> {
         match self.args.max_calls {
             0 => Ok(Vec::new()),

@@ -55,7 +55,7 @@ pub fn command() -> Command {
 /// Returns all settings with their values.
 ///
 /// # Errors
-/// 78 if a variable or the file is invalid.
+/// Fails with 78 if a variable or the file is invalid.
 pub fn decided() -> anyhow::Result<Vec<(Setting, SettingValue)>> {
     arguments::decided::<crate::Args<All>>()
 }
@@ -63,7 +63,7 @@ pub fn decided() -> anyhow::Result<Vec<(Setting, SettingValue)>> {
 /// Returns the definition of the setting with this key.
 ///
 /// # Errors
-/// 2 for an unknown key; the error suggests the most similar one.
+/// Fails with 2 for an unknown key; the error suggests the most similar one.
 pub fn definition(key: &str) -> anyhow::Result<Setting> {
     let found = settings::of(&command()).into_iter().find(|setting| setting.key == key);
     let why = || Error::new(Exit::Usage, unknown(key, key, KEYS));

@@ -59,7 +59,7 @@ impl Set {
     /// Returns the value as JSON.
     ///
     /// # Errors
-    /// 2 if it is invalid.
+    /// Fails with 2 if it is invalid.
     fn json(&self, setting: &Setting) -> anyhow::Result<String> {
         if !setting.is_list && self.value.len() > 1 {
             return fail(Exit::Usage, format!("'{}' takes one value; give one", setting.key));
@@ -156,7 +156,7 @@ impl EditedObject {
     /// missing, or combine two settings that exclude each other.
     ///
     /// # Errors
-    /// The first problem, and what to do.
+    /// Returns the first problem, and what to do.
     fn check(&self, old: &str, new: &str) -> Result<(), String> {
         let (before, after) = (self.problems(old), self.problems(new));
         after.into_iter().find(|problem| !before.contains(problem)).map_or(Ok(()), Err)

@@ -48,7 +48,7 @@ impl Shell {
     /// of the script.
     ///
     /// # Errors
-    /// 74 if standard output cannot be written to.
+    /// Fails with 74 if standard output cannot be written to.
     pub fn run(&self, options: Vec<OsString>) -> anyhow::Result<Exit> {
         let arguments = [options, self.arguments.clone()].concat();
         let (name, printed) = match self.script {

@@ -64,8 +64,8 @@ impl ExecArgs {
             let names: Vec<Cow<'_, str>> = calls.iter().map(|call| printable(&call.name)).collect();
             log.note(&format!("running {}", names.join(", ")));
         }
-        // This asks the user. Signals are caught only afterwards, so that one that arrives during a question ends the
-        // program.
+        // The user is asked here. Signals are caught only afterwards, so that one that arrives during a question ends
+        // the program.
         let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&directory, call)).collect();
         let (sender, events) = channel();
         listen(sender.clone()).context("cannot handle signals")?;
@@ -180,8 +180,8 @@ impl Drop for Terminal {
     }
 }
 
-/// Forwards the signals that end programs as events. Ignored signals stay ignored, such as SIGHUP after nohup(1). The
-/// end of the turn is forwarded as SIGTERM.
+/// Forwards the signals that end programs as events. Ignored signals stay ignored, such as SIGHUP after nohup(1). If
+/// the turn that started this program ends, that is forwarded as SIGTERM.
 fn listen(sender: Sender<JobEvent>) -> std::io::Result<()> {
     signals::leave();
     let caught = signals::not_ignored(&signals::ENDING);

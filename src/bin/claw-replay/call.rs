@@ -190,7 +190,7 @@ impl TranscriptRun<'_> {
         }
     }
 
-    /// Stores the new reply as the expected one, unless it is the same as the recorded one.
+    /// Stores the new reply as the expected one or, if it is the same as the recorded one, removes the stored one.
     fn update(&mut self, name: &str, recorded: &RecordedReply, new: &Reply) -> anyhow::Result<()> {
         let case = CaseName { transcript: &self.transcript.name, case: name };
         let is_recorded = self.mode.comparison.compare(case, &recorded.reply, new)?.is_none();

@@ -101,7 +101,7 @@ impl Mode for Check {
 }
 
 impl Check {
-    /// Returns the case of these findings. It fails if one is severe enough.
+    /// Returns the case `name` for these findings. It fails if one of them is severe enough.
     fn case(&self, name: &str, findings: &[&Finding]) -> Case {
         let mut severe = findings.iter().filter(|found| found.rule.severity >= self.fail_on);
         let Some(first) = severe.next() else {

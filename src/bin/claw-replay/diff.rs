@@ -15,7 +15,7 @@ use clawutils::json::write::Members;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The number of characters of a value that are shown.
+/// The maximum number of characters of a value that are shown.
 const MAX_VALUE: usize = 100;
 
 /// Compare two directories of transcripts, or the reports of two runs

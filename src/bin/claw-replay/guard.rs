@@ -1,4 +1,5 @@
-//! guard: finds the turns at which context windows would overflow, and simulates the guard there, without a model.
+//! guard: finds the turns at which context windows would overflow, and simulates there, without a model, the steps with
+//! which `claw-turn` makes a request fit.
 
 mod simulation;
 

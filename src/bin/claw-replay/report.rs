@@ -110,7 +110,7 @@ pub struct Report {
     pub status: Status,
     /// The outcome in one line of text: that of the first failed case, or the reason why the file is unreadable.
     pub message: Option<String>,
-    /// The exit status of the programs for an unreadable file, such as 65 if it is not a transcript.
+    /// The exit status that other programs have for the file if it is unreadable, such as 65 if it is not a transcript.
     pub exit: Option<u8>,
     /// The cases, in the order of the transcript.
     pub cases: Vec<Case>,
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_is_the_same_after_it_was_written_and_read() {
+    fn a_report_does_not_change_when_it_is_written_and_read() {
         let failed = Case {
             line: Some(3),
             detail: Some("- a\n+ \u{1b}[31mb\n".to_owned()),

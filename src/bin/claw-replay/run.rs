@@ -40,8 +40,8 @@ pub trait Mode: Send + Sync {
     /// Examines a transcript.
     ///
     /// # Errors
-    /// If the transcript cannot be read; its report is then [`Report::unreadable`]. An error with status 2 or 78 is not
-    /// about the transcript, and ends the run.
+    /// Fails if the transcript cannot be read; its report is then [`Report::unreadable`]. An error with status 2 or 78
+    /// is not about the transcript, and ends the run.
     fn run(&self, transcript: &Transcript) -> anyhow::Result<Report>;
 }
 
@@ -176,7 +176,7 @@ struct Order {
     waiting: BTreeMap<u64, Made>,
     /// `None` at the end of the run.
     reporter: Option<Reporter>,
-    /// The threads that still work.
+    /// The number of threads that are still working.
     workers: usize,
     error: Option<anyhow::Error>,
 }

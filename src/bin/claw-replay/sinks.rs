@@ -1,4 +1,4 @@
-//! Where reports go. The runner passes each report, in order, to one [`Reporter`], which passes it to all sinks.
+//! The outputs for reports. The runner passes each report, in order, to one [`Reporter`], which passes it to all sinks.
 //!
 //! A new format needs a type that implements [`Sink`], an option in [`SinkArgs`], and a line in [`SinkArgs::open`].
 
@@ -28,13 +28,13 @@ pub trait Sink: Send {
     /// Takes the next report. `json` is its line, without a line feed.
     ///
     /// # Errors
-    /// If it cannot be written. This ends the run.
+    /// Fails if it cannot be written. This ends the run.
     fn take(&mut self, report: &Report, json: &str) -> anyhow::Result<()>;
 
     /// Writes what was taken so far, because the next report may come much later.
     ///
     /// # Errors
-    /// If it cannot be written. This ends the run.
+    /// Fails if it cannot be written. This ends the run.
     fn flush(&mut self) -> anyhow::Result<()> {
         Ok(())
     }
@@ -42,7 +42,7 @@ pub trait Sink: Send {
     /// Completes the output at the end of the run. Is not called if the run ends with an error.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     fn finish(self: Box<Self>, totals: &Totals) -> anyhow::Result<()>;
 }
 
@@ -175,7 +175,7 @@ impl Reporter {
     /// Takes the next report.
     ///
     /// # Errors
-    /// If a sink cannot write it.
+    /// Fails if a sink cannot write it.
     pub fn take(&mut self, report: &Report, json: &str) -> anyhow::Result<()> {
         self.totals.count(report);
         self.sinks.iter_mut().try_for_each(|sink| sink.take(report, json))
@@ -184,7 +184,7 @@ impl Reporter {
     /// Flushes all sinks.
     ///
     /// # Errors
-    /// If one cannot be written.
+    /// Fails if one cannot be written.
     pub fn flush(&mut self) -> anyhow::Result<()> {
         self.sinks.iter_mut().try_for_each(|sink| sink.flush())
     }
@@ -192,7 +192,7 @@ impl Reporter {
     /// Completes the output of all sinks.
     ///
     /// # Errors
-    /// If one cannot be written.
+    /// Fails if one cannot be written.
     pub fn finish(self) -> anyhow::Result<Totals> {
         let Reporter { sinks, totals } = self;
         sinks.into_iter().try_for_each(|sink| sink.finish(&totals))?;

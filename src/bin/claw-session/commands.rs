@@ -82,7 +82,7 @@ impl Shared {
     /// Opens the store and the log.
     ///
     /// # Errors
-    /// 2 if the name of the agent is invalid.
+    /// Fails with 2 if the name of the agent is invalid.
     pub fn open(&self) -> anyhow::Result<SessionPlace> {
         let log = self.log.open("claw-session");
         let PlaceArgs { workspace, agent } = self.place.clone();

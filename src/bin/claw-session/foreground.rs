@@ -28,7 +28,7 @@ static FORWARDING: Mutex<()> = Mutex::new(());
 /// Runs a command until it ends. Signals that this program ignores stay ignored, also in the command.
 ///
 /// # Errors
-/// If the command cannot be started, or the signals cannot be caught.
+/// Fails if the command cannot be started, or the signals cannot be caught.
 pub(super) fn run(command: &mut Command) -> io::Result<ExitStatus> {
     signals::leave();
     let caught = signals::not_ignored(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP]);

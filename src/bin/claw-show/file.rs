@@ -11,7 +11,7 @@ use std::path::Path;
 /// Returns the format that the suffix of a file name selects.
 ///
 /// # Errors
-/// 2 if it selects none.
+/// Fails with 2 if it selects none.
 pub fn format(path: &Path) -> anyhow::Result<Format> {
     let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     match end.as_str() {
@@ -29,7 +29,7 @@ pub fn format(path: &Path) -> anyhow::Result<Format> {
 /// Creates a file that only its owner can read, with the output of `write`.
 ///
 /// # Errors
-/// 2 if the file exists and must not be replaced; 74 or 77 if it cannot be written.
+/// Fails with 2 if the file exists and must not be replaced; 74 or 77 if it cannot be written.
 pub fn create<T>(
     path: &Path,
     may_replace: bool,

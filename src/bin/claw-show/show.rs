@@ -75,7 +75,7 @@ impl ShowArgs {
     /// Shows the operands.
     ///
     /// # Errors
-    /// 2 if options cannot be combined; 65 for a dialect that cannot be read; 74, 77 or 141 if reading or
+    /// Fails with 2 if options cannot be combined; 65 for a dialect that cannot be read; 74, 77 or 141 if reading or
     /// writing fails.
     pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
         if self.markdown {

@@ -117,8 +117,8 @@ fn inner<'a>(
     part.get(name).or_else(|| part.get(other)).map(Object::parse)
 }
 
-/// Returns the content of a response, as JSON: its text if a text such as `output` is the only member, or else the
-/// whole object as text.
+/// Returns the content of a response, as JSON. If its only member is a string with a usual name, such as `output`, this
+/// is that string, otherwise the whole object as text.
 fn response(raw: &str) -> String {
     let only = Object::parse(raw).ok().and_then(|object| {
         let mut members = object.members();

@@ -12,10 +12,11 @@ use std::process::{Command, Stdio};
 
 /// The program that calls the model.
 const PROGRAM: &str = "claw-call";
-/// Settings that `claw-call` must not apply, because claw-replay applies the limits to all calls together.
+/// Variables that are set to nothing for `claw-call`: claw-replay applies the limits to all calls of a run together,
+/// and calls of a session do not count towards them.
 const OWN: [&str; 4] = ["CLAW_PRICES", "CLAW_MAX_TOTAL", "CLAW_MAX_COST", "CLAW_SESSION"];
 
-/// The way to call the model.
+/// Runs `claw-call` with the settings of this run.
 #[derive(Clone, Debug)]
 pub struct Client {
     /// The variables of the settings that the command line gives. `claw-call` reads the environment and the

@@ -1,4 +1,4 @@
-//! The messages of two transcripts, compared without keeping them in memory.
+//! Compares the messages of two transcripts without keeping them in memory.
 
 use crate::report::{Case, Outcome};
 use clawutils::input::Input;
@@ -7,7 +7,7 @@ use clawutils::messages::rebuild::{self, RebuildOptions};
 use clawutils::show::edit;
 use sha2::{Digest, Sha256};
 
-/// The number of characters of a message that are compared line by line.
+/// The maximum number of characters of a message that are compared line by line.
 const MAX_CHARS: usize = 20_000;
 /// The maximum number of lines of a difference that are shown.
 const MAX_LINES: usize = 50;

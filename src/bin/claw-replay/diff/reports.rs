@@ -1,4 +1,4 @@
-//! Compares the reports of two runs that have the same path and mode.
+//! Compares the reports of two runs, by path and mode.
 
 use super::{Change, compared, numbers_case, present};
 use crate::report::{Case, Outcome, Report};

@@ -1,9 +1,9 @@
 //! The guard of one context window, simulated on the messages of a transcript, without a model.
 //!
-//! Before each reply, the request consists of the messages up to there, as the guard's earlier steps changed them. The
-//! steps are those of `claw-turn`: when the request reaches the reserve, the old part is summarised; if that gains
-//! nothing, or the request still does not fit, results are shortened; if it still does not fit, the old part is
-//! summarised again. Each summary is as long as claw-compact would accept.
+//! Before each reply, the request consists of the messages up to there, as earlier steps have changed them. The steps
+//! are those of `claw-turn`: when the request reaches the reserve, the old part is summarised; if that gains nothing,
+//! or the request still does not fit, results are shortened; if it still does not fit, the old part is summarised
+//! again. Each summary has the maximum length that claw-compact would accept.
 
 use clawutils::compact::cut::CutRule;
 use clawutils::compact::pieces::{PieceLimits, Pieces};

@@ -1,4 +1,4 @@
-//! `--html`: a directory with an index of the failures, and a page of claw-show for each transcript that failed.
+//! `--html`: a directory with an index of the failures and, for each transcript that failed, a page like claw-show's.
 //!
 //! The pages contain no scripts, and load nothing from other places. The index is written last, so that its links
 //! always work; pages of an earlier report are removed after that.
@@ -56,7 +56,7 @@ impl Html {
     /// transcripts.
     ///
     /// # Errors
-    /// If they cannot be created.
+    /// Fails if they cannot be created.
     pub fn create(directory: &Path, strict: bool) -> anyhow::Result<Html> {
         let pages = directory.join(PAGES);
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&pages);

@@ -29,7 +29,7 @@ impl Junit {
     /// Creates the file.
     ///
     /// # Errors
-    /// If it cannot be created, and 78 if `SOURCE_DATE_EPOCH` is invalid.
+    /// Fails if it cannot be created, and 78 if `SOURCE_DATE_EPOCH` is invalid.
     pub fn create(path: &Path, strict: bool) -> anyhow::Result<Junit> {
         let mut xml = Writer::new_with_indent(ReportFile::create(path)?, b' ', 1);
         xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;

@@ -32,7 +32,7 @@ impl Markdown {
     /// Creates the file.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// Fails if it cannot be created.
     pub fn create(path: &Path, strict: bool) -> anyhow::Result<Markdown> {
         let file = ReportFile::create(path)?;
         let (rows, details) = (String::new(), String::new());
@@ -48,8 +48,7 @@ impl Sink for Markdown {
     fn take(&mut self, report: &Report, _: &str) -> anyhow::Result<()> {
         for failure in results(report, self.strict).iter().filter(|result| result.is_failure()) {
             let row = row(&report.path, failure);
-            // After the first failure without room, all others are omitted, so that the table has
-            // no gaps.
+            // After the first failure that does not fit, all others are omitted, so that the table has no gaps.
             if self.omitted > 0 || !self.has_room(&row) {
                 self.omitted += 1;
                 continue;

@@ -1,5 +1,4 @@
-//! A report as results of tests, which is how CI systems see it: one result for each case, or one for a report without
-//! cases.
+//! Converts a report to test results for CI systems: one result for each case, or one for a report without cases.
 
 use crate::report::{Case, Outcome, Report, Status};
 use std::borrow::Cow;
