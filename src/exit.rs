@@ -128,7 +128,7 @@ impl std::error::Error for Error {}
 /// Returns an error with this status and message.
 ///
 /// # Errors
-/// Always.
+/// Always fails.
 pub fn fail<T>(exit: Exit, message: impl Into<String>) -> anyhow::Result<T> {
     Err(Error::new(exit, message).into())
 }

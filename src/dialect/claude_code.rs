@@ -37,7 +37,7 @@ struct Kind {
     reply: u32,
 }
 
-/// The part that a record has in the conversation.
+/// The role of a record in the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Prompt,

@@ -42,7 +42,7 @@ pub enum Looks {
     Objects,
     /// Text.
     Text,
-    /// Binary data, with its kind.
+    /// Binary data, with a description of its kind.
     Binary(&'static str),
 }
 

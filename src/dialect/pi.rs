@@ -1,4 +1,5 @@
-//! Sessions of pi, OpenClaw and GoClaw: JSONL in versions 1 to 3, whose records form a tree through `parentId`.
+//! Sessions of pi, OpenClaw and GoClaw: JSONL in versions 1 to 3. From version 2 on, the records form a tree through
+//! `parentId`.
 //!
 //! They are read as pi 0.73.1 reads them (badlogic/pi-mono, packages/coding-agent/src/core/session-manager.ts and
 //! messages.ts; packages/ai/src/providers/transform-messages.ts and anthropic.ts). GoClaw and OpenClaw write the

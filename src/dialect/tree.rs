@@ -29,7 +29,7 @@ enum Parent {
     At(Node),
 }
 
-/// A record in the index, with what its dialect needs to know of it.
+/// A record in the index, with data for its dialect.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<K> {
     /// Its place in the source.
@@ -101,7 +101,7 @@ impl<K: Copy> Tree<K> {
         has_twin
     }
 
-    /// Finds the parents that come after their children. Call it after the last record.
+    /// Finds the parents that come after their children. Must be called after the last record.
     pub fn finish(&mut self) {
         let (entries, ids) = (&mut self.entries, &self.ids);
         self.late.retain(|(node, id)| match ids.get(id) {
@@ -270,7 +270,7 @@ mod tests {
             let found = tree.path(tree.find(leaf).unwrap(), |_| None);
             assert_eq!((names(&tree, &found.nodes).as_str(), found.end), (path, end), "{words}");
         }
-        // The later one of two records with the same id counts.
+        // Of two records with the same id, the later one is found.
         let twins = tree("a: b:a a:b c:a");
         assert_eq!(twins.path(3, |_| None).nodes, [0, 1, 2, 3]);
     }

@@ -7,11 +7,11 @@
 //! decoded, so the work does not grow with it. Damaged data is not an error: an image that is given as a URL,
 //! or whose size cannot be read, costs [`UNKNOWN`].
 //!
-//! The crate imagesize (0.15) cannot be used instead: it takes the scaling hint of a lossy WebP for part of its size,
-//! and fails at fill bytes between the segments of a JPEG.
+//! The crate imagesize (0.15) cannot be used instead: it mistakes the scaling hint of a lossy WebP for part of its
+//! size, and fails at fill bytes between the segments of a JPEG.
 
-/// The tokens of an image of unknown size: about the limit above which Anthropic scales an image down further, which
-/// [`tokens`] does not do.
+/// The tokens of an image of unknown size: about as many as Anthropic charges for the largest image that it does not
+/// scale down further. [`tokens`] does not apply that limit.
 pub const UNKNOWN: u64 = 1600;
 
 /// The longest edge in pixels of an image that is not scaled down.

@@ -8,8 +8,8 @@
 //! The weights are fitted to the *largest* count of five public tokenizers (o200k, cl100k, the older Claude,
 //! Qwen3, DeepSeek-V3): a prompt that is larger than estimated costs a failed call, one that is smaller costs
 //! nothing. On the texts in `tests/data/estimate` the estimate is at most 5 % below that count and at most 40
-//! % above it; a short text can be further off. A test at the end of this file holds the texts and counts:
-//! after a change of weights it names the kinds of text that are off.
+//! % above it; a short text can be further off. A test at the end of this file checks this:
+//! after a change of weights it names the texts that are off.
 //!
 //! The kinds of runs:
 //!
@@ -193,7 +193,7 @@ fn class(byte: u8) -> ByteClass {
     CLASS[usize::from(byte)]
 }
 
-/// The number of words in [`KNOWN`], as a power of two.
+/// The base-2 logarithm of the number of words in [`KNOWN`].
 const KNOWN_BITS: u32 = 11;
 
 thread_local! {

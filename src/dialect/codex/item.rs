@@ -8,7 +8,7 @@ use crate::json::write::{self, Members};
 use crate::json::{self, Object, elements};
 use std::borrow::Cow;
 
-/// The part that an item has in a conversation.
+/// The role of an item in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A message of the user.

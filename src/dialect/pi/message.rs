@@ -110,7 +110,7 @@ fn result(raw: &str) -> Cow<'_, str> {
         .collect();
     match texts.as_deref() {
         Some([]) => Cow::Borrowed("\"\""),
-        // Slices of the same line, so this does not copy the text.
+        // The text is a slice of the line, so it is not copied.
         Some([text]) => Cow::Borrowed(text),
         Some(texts) => {
             let inner = texts.iter().map(|text| &text[1..text.len() - 1]);
