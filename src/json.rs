@@ -1,9 +1,9 @@
 //! Access to JSON text without decoding it.
 //!
-//! Everything that passes through a program keeps its bytes: key order, the spelling of numbers, escapes. So
-//! a value is a `&str` that holds exactly one JSON value, and this module finds the members and elements in
-//! it. [`scan`] is the fast path; if it declines, serde_json decides. Nothing here is recursive, so deep
-//! nesting cannot overflow the stack. [`write`](mod@write) writes all JSON that the programs produce.
+//! Everything that passes through a program keeps its bytes: key order, the spelling of numbers, escapes. So a
+//! value is a `&str` that holds exactly one JSON value, and this module finds the members and elements in it.
+//! [`scan`] is the fast path; if it declines, serde_json decides. No function recurses into nested values, so
+//! deep nesting cannot overflow the stack. [`write`](mod@write) writes all JSON that the programs produce.
 
 pub mod edit;
 pub mod scan;
@@ -121,7 +121,7 @@ impl<'a> Object<'a> {
         let span =
             |member: &Member<'_>| Span::new(text, place(member.raw_name), place(member.value));
         let spans = members.iter().map(span).collect();
-        // Callers that need to know about surrogates examine the text.
+        // serde_json does not report escaped surrogates, so assume that there may be some.
         Ok(Object { text, spans: Cow::Owned(spans), is_shallow: false, has_surrogates: true })
     }
 
@@ -277,7 +277,7 @@ pub fn elements(raw: &str) -> Option<Vec<&str>> {
     if let Some(elements) = fast_elements(raw) {
         return Some(elements);
     }
-    // serde_json would write a long string into its error.
+    // If `raw` is a long string, serde_json would copy it into its error.
     if !raw.trim_ascii_start().starts_with('[') {
         return None;
     }

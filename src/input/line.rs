@@ -1,4 +1,4 @@
-//! One line of an input: its object, or a finding about it.
+//! Parses one line of an input into its JSON object, or a finding about it.
 //!
 //! A line that is not a JSON object is reported as a finding, not an error, and reading continues with the next line.
 //! Three things are accepted without a finding: blank lines, a byte order mark before the first line, and a carriage
@@ -16,8 +16,8 @@ use std::borrow::Cow;
 /// accept about 1000, and a provider that cannot parse a request would refuse it on every later turn.
 pub const MAX_DEPTH: usize = 1000;
 
-/// The object of a line, or a finding. The finding of a damaged line is followed by the objects that could be
-/// recovered from it.
+/// The object of a line, or a finding. For a damaged line, [`read_line`] returns a finding, followed by the objects
+/// that could be recovered.
 pub type Line<'a> = Result<LineObject<'a>, Finding>;
 
 /// The JSON object of a line.
@@ -25,7 +25,7 @@ pub type Line<'a> = Result<LineObject<'a>, Finding>;
 pub struct LineObject<'a> {
     /// Its text and members.
     pub object: Object<'a>,
-    /// Its place in its own input.
+    /// Its place in the input that contains it.
     pub place: Place,
     /// The byte offset at which it begins, counted from the start of the first input.
     pub offset: u64,
@@ -48,7 +48,7 @@ impl<'a> LineObject<'a> {
 /// bytes they consider to be inside a string, so two are nearly always enough.
 const MAX_PASSES: usize = 4;
 
-/// Parses a line. `base` is the total length of the inputs before its own, in bytes.
+/// Parses a line. `base` is the total length in bytes of the inputs before this one.
 #[must_use]
 pub fn read_line(bytes: &[u8], place: Place, base: u64) -> Vec<Line<'_>> {
     let whole = if place.offset == 0 { without_mark(bytes) } else { bytes };

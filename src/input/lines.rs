@@ -139,7 +139,7 @@ impl<'h> Iterator for LineBatch<'h> {
 }
 
 impl LineBatch<'_> {
-    /// Returns the index of the next line in its batch, and its place.
+    /// Moves past the next line. Returns its index in the batch, and its place.
     fn advance(&mut self) -> Option<(usize, Place)> {
         let Next { index, offset, number } = *self.next;
         if index >= self.batch.len() {
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn lines_do_not_depend_on_block_boundaries() {
-        // The last length is enough for reading ahead in a thread.
+        // The last length is long enough that a thread reads ahead.
         for length in [0, 1, BLOCK - 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 20 * BLOCK] {
             for tail in ["", "\n", "\nlast", "\n\nlast\n"] {
                 let text = format!("first\n{}{tail}", "x".repeat(length));

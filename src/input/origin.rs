@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A line of the source, or the part of a damaged line that holds a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourcePlace {
-    /// The line number, from 1.
+    /// The line number, from 1, or 0 if it is unknown.
     pub line: u64,
     /// The byte offset.
     pub offset: u64,
@@ -20,7 +20,7 @@ pub struct SourcePlace {
 }
 
 impl SourcePlace {
-    /// Returns the place of a line that was read from the beginning of an input.
+    /// Converts the place of a line.
     #[must_use]
     pub fn of(place: &Place) -> SourcePlace {
         SourcePlace { line: place.line.unwrap_or(0), offset: place.offset, length: place.length }
@@ -48,11 +48,11 @@ pub struct Remark {
 /// The origin of a translated input.
 #[derive(Debug, Default)]
 pub struct Origin {
-    /// For each record, the offset at which its text begins, and its source; in order.
+    /// For each record, in order: the offset at which its text begins, and its source.
     pub places: Vec<(u64, SourcePlace)>,
     /// The findings that every program reports.
     pub remarks: Vec<Remark>,
-    /// The findings that only a check reports, such as other branches.
+    /// The findings that only claw-check reports, for example that the source has other branches.
     pub notes: Vec<Remark>,
 }
 
@@ -75,7 +75,7 @@ impl Origin {
         self.remarks.iter().map(|remark| remark.finding(input))
     }
 
-    /// Returns the findings that only a check reports.
+    /// Returns the findings that only claw-check reports.
     pub fn notes<'o>(&'o self, input: &'o Arc<str>) -> impl Iterator<Item = Finding> + 'o {
         self.notes.iter().map(|remark| remark.finding(input))
     }

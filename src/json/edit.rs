@@ -3,7 +3,7 @@
 use super::{Member, Object, offset_in, quote};
 use std::ops::Range;
 
-/// Returns `object` with the member at `path` set to `value`, and creates missing objects on the path. `depth` is the
+/// Returns `object` with the member at `path` set to `value`, creating missing objects on the path. `depth` is the
 /// number of objects around `object`, for indentation.
 ///
 /// # Errors

@@ -29,7 +29,8 @@ impl<'a> Scan<'a> {
         Scan { bytes: text.as_bytes(), has_surrogates: false }
     }
 
-    /// Returns a scan of one of many texts.
+    /// Returns a scan of `text` for a caller that scans many texts. Checking for vector instructions then
+    /// pays off even if each text is short.
     #[must_use]
     pub fn of_many(text: &'a str) -> Scan<'a> {
         simd::detect();
@@ -86,9 +87,9 @@ impl<'a> Scan<'a> {
         digits.iter().all(u8::is_ascii_hexdigit).then_some(())
     }
 
-    /// Returns the end of the value that begins at `at`, without spaces before it.
+    /// Returns the end of the value that begins exactly at `at`.
     pub fn value(&mut self, mut at: usize) -> Option<usize> {
-        // One bit per level, the innermost lowest: 1 for an object.
+        // One bit per level, the innermost level in the lowest bit: 1 for an object, 0 for an array.
         let (mut depth, mut kinds) = (0, 0_u64);
         loop {
             at = match self.at(at)? {
@@ -180,8 +181,9 @@ struct RestOfString<'s, 'a> {
 impl Walk for RestOfString<'_, '_> {
     type Output = Option<usize>;
 
-    /// The code branches on the positions of escapes only for code units, which are rare: a branch that the
-    /// processor mispredicts costs as much as all other work.
+    /// Of all escapes, only `\u` escapes are visited one by one; they are rare. Branches that depend on the
+    /// position of an escape are often mispredicted, and one misprediction costs as much as all other work on
+    /// a block.
     #[inline(always)]
     fn walk(
         self,
@@ -273,7 +275,7 @@ mod tests {
             state
         };
         for round in 0..20_000 {
-            // The rounds have sparse and dense backslashes in turn.
+            // Backslashes are sparse in some rounds and dense in others.
             let backslash = (0..round % 7).fold(random(), |bits, n| {
                 if n % 2 == 0 { bits & random() } else { bits | random() }
             });

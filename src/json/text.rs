@@ -10,7 +10,7 @@ use std::fmt;
 #[must_use]
 pub fn is_blank(raw: &str) -> bool {
     let Some(mut rest) = raw.strip_prefix('"') else { return true };
-    // Most strings begin with a character that is not white space, so the loop ends there.
+    // Most strings begin with a character that is not white space, so the loop usually ends at once.
     while let Some(first) = rest.chars().next().filter(|first| *first != '"') {
         let (is_blank, length) = match first {
             '\\' => match rest.as_bytes().get(1) {

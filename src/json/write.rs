@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Names that are known at compile time are `&'static str` and are written without escaping. `opening!` and
-//! `member!` do the same at compile time, for objects that are written in pieces around a long value, to
-//! avoid copying it.
+//! `member!` write such names at compile time, for objects that are written in pieces around a long value,
+//! so that it is not copied.
 
 use super::{Member, push_quoted, quote};
 use std::fmt::{Display, Write as _};
@@ -73,8 +73,8 @@ impl Members {
         self.json
     }
 
-    /// Returns the members without braces, to follow other members of an object: with a leading comma, unless
-    /// there are none.
+    /// Returns the members without braces, to append to the members of another object: with a leading comma,
+    /// unless there are no members.
     #[must_use]
     pub fn into_rest(mut self) -> String {
         let comma = if self.is_empty() { "" } else { "," };
@@ -129,7 +129,7 @@ impl Members {
         if is_set { self.bool(name, true) } else { self }
     }
 
-    /// Adds a value with one of the other methods, or nothing if there is none.
+    /// Adds `value` with `add`, which is one of the other methods. Adds nothing if it is `None`.
     #[must_use]
     pub fn optional<T>(
         self,
@@ -143,7 +143,7 @@ impl Members {
         }
     }
 
-    /// Adds a value with one of the other methods, or `null` if there is none.
+    /// Adds `value` with `add`, which is one of the other methods. Adds `null` if it is `None`.
     #[must_use]
     pub fn or_null<T>(
         self,

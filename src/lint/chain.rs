@@ -5,11 +5,12 @@
 //! - A changed line matches neither its own id nor the id of the next line.
 //! - An inserted line does not match its id, and the next line matches if the inserted one is left out.
 //! - Where a line was removed, only the id of the next line does not match.
-//! - Of two swapped lines, each matches if it comes after the other.
+//! - Of two swapped lines, the second matches if the first is left out, and the first matches if it comes after the
+//!   second.
 //!
-//! A line is checked only if it begins with an id of `claw-append` (16 hexadecimal digits) and is not the header of a
-//! session. The line after an unchecked one can still be checked. Lines that already have a finding of the parser get
-//! no second one.
+//! A line is checked only if it begins with an id in the form that `claw-append` writes (16 hexadecimal digits) and
+//! is not the header of a session. The line after an unchecked one can still be checked. A line that the parser
+//! already reported is not reported again.
 
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};
@@ -72,10 +73,12 @@ fn message(rule: &Rule, line: u64) -> String {
     }
 }
 
-/// A check of ids while lines are read. If all ids match, [`check`] would find nothing.
+/// Checks the ids while the lines are read. If all of them match, [`check`] need not run, because it would find
+/// nothing.
 #[derive(Default)]
 pub struct RunningChain {
-    /// The hash of the line before, to which the next line is added; `None` if that line has no id.
+    /// The hash of the previous line, from which the id of the next line is computed; `None` if the previous line
+    /// has no id.
     before: Option<LineHash>,
     /// The offset at which the next line begins.
     next: u64,
@@ -85,7 +88,8 @@ pub struct RunningChain {
 impl RunningChain {
     /// Takes the next line.
     pub fn take(&mut self, line: &Line<'_>) {
-        // A line with anything besides one object is left to `check`, and so is a blank line, which is not read.
+        // Leave to `check` every line that is not exactly one object, and blank lines, which are never passed to
+        // this function.
         let whole =
             line.as_ref().ok().filter(|it| it.object.text().len() as u64 == it.place.length);
         let Some(LineObject { object, place, .. }) = whole.filter(|_| !self.is_broken) else {
@@ -137,8 +141,8 @@ impl<'a> ChainLines<'a> {
         index.checked_sub(1).map_or(&b""[..], |before| self.lines[before])
     }
 
-    /// Returns true if the line's id matches with `before` as the previous line; `None` if it has no id of
-    /// `claw-append`.
+    /// Returns true if the line's id matches with `before` as the previous line; `None` if the line has no id to
+    /// check.
     fn fits(&self, index: usize, before: &[u8]) -> Option<bool> {
         self.sealed(index).map(|sealed| sealed.fits(before))
     }
@@ -267,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inserted_line_without_an_id_is_reported_itself() {
+    fn an_inserted_line_without_an_id_is_reported_at_its_own_place() {
         for at in 0..5 {
             let mut inserted = lines();
             inserted.insert(at, r#"{"type":"user","content":"foreign"}"#.to_owned());
@@ -276,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_with_a_finding_of_the_parser_get_no_second_one() {
+    fn lines_that_the_parser_reported_are_not_reported_again() {
         for at in 0..5 {
             let mut torn = lines();
             torn[at].truncate(40);

@@ -17,7 +17,8 @@ use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Checks one transcript. The findings are in the order of the file.
+/// Checks one transcript. The findings about lines and records come first, in the order of the file, then those about
+/// the rebuilt messages.
 ///
 /// # Errors
 /// When the input cannot be read; status 65 if it is in a dialect that cannot be read.
@@ -28,17 +29,17 @@ pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
 /// The results of checking one transcript.
 #[derive(Debug)]
 pub struct Inspection {
-    /// The findings, in the order of the file.
+    /// The findings, ordered as [`lint`] describes.
     pub findings: Vec<Finding>,
     /// The outlines of the messages that rebuild shows; see [`Message::outline`].
     pub outlines: Vec<Message<'static>>,
 }
 
-/// Checks one transcript as [`lint`] does. On the way, calls `each_record` with every object in the file, and
-/// `each_message` with every message that rebuild shows.
+/// Checks one transcript as [`lint`] does. Also calls `each_record` with every object in the file, and `each_message`
+/// with every message that rebuild shows.
 ///
 /// If nothing is damaged, the text of the file is read forwards once (twice if there is a summary, because rebuild does
-/// not read the records that a compaction covers), and the text of at most one message is in memory at a time.
+/// not read the records that a compaction covers), and only the text of unfinished messages is in memory.
 ///
 /// # Errors
 /// As [`lint`].
@@ -60,7 +61,7 @@ pub fn inspect(
     let (mut findings, outlines) = rebuilt(&inputs, &mut each_line, each_message)?;
     let misfits = scan.misfits(input, &findings)?;
     let places: HashSet<u64> = misfits.iter().map(|found| found.place.offset).collect();
-    // An inserted copy of a line has a finding already, and so have duplicates in a transcript of another program.
+    // An inserted copy of a line already has a finding, and so do duplicates in another program's transcript.
     let is_known =
         |found: &Finding| places.contains(&found.place.offset) || input.origin().is_some();
     scan.findings.retain(|found| *found.rule != rules::DUPLICATE_ID || !is_known(found));
@@ -107,7 +108,7 @@ fn rebuilt(
     Ok((all, messages))
 }
 
-/// Returns true if the chain of ids cannot be checked at a line with such a finding.
+/// Returns true if the chain of ids cannot be checked at a line that has a finding of this rule.
 fn prevents_chain_check(rule: &Rule) -> bool {
     [
         rules::TORN_LINE,
@@ -250,7 +251,7 @@ impl LineScan {
     }
 }
 
-/// Returns the names that occur more than once, in the order of their repetition.
+/// Returns the name of each member that repeats an earlier name, in the order of the object.
 fn duplicate_members<'a>(object: &Object<'a>) -> impl Iterator<Item = Cow<'a, str>> + use<'a> {
     let names = object.members().map(|member: Member<'a>| member.name());
     let mut names: Vec<(Cow<'a, str>, usize)> = names.zip(0..).collect();
@@ -277,8 +278,7 @@ mod tests {
     use crate::estimate::{Estimate, Method, Request, Weight, outlined};
     use crate::messages::rebuild;
 
-    /// An inspection keeps no text, but must count the same tokens and find the same violations as in the complete
-    /// messages.
+    /// An inspection keeps no text, but it must give the same tokens and violations as the complete messages.
     #[test]
     fn outlines_give_the_same_tokens_and_violations_as_the_messages() {
         let usage = r#""model":"m","usage":{"input_tokens":900,"output_tokens":5}"#;
