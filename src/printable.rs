@@ -11,13 +11,13 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns `text` with such characters escaped, safe for a terminal and on one line.
+/// Returns `text` with control characters escaped, safe for a terminal and on one line.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// Returns `text` with such characters escaped, except for line feeds and tabs.
+/// Returns `text` with control characters escaped, except for line feeds and tabs.
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'))
@@ -44,7 +44,8 @@ fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns a line of JSON with such characters written as JSON escapes: the same value, safe for a terminal.
+/// Returns a line of JSON with control characters written as JSON escapes: the same value, safe for a
+/// terminal.
 #[must_use]
 pub fn printable_json(line: &str) -> Cow<'_, str> {
     if is_plain(line) { Cow::Borrowed(line) } else { json::escape(line, is_hidden) }

@@ -6,12 +6,12 @@
 //! call by then.
 //!
 //! Pending messages are then laid out as messages. The results of a reply come together right after it, in the order of
-//! the calls, before any text of the user. A record without a place (a result without a call, a second result) is left
-//! out and reported as a finding. A call that was never answered gets a result with a fixed text, unless it is at the
-//! end.
+//! the calls, before any text of the user. A record that fits nowhere (a result without a call, a second result) is
+//! left out and reported as a finding. A call that was never answered gets a result with a fixed text, unless it is at
+//! the end of the conversation.
 //!
 //! The messages depend only on the records and their order in the file, never on how they are read. Appended records
-//! change only the last message, except that a late result replaces the fixed text of its call.
+//! other than view records change only the last message, except that a late result replaces the fixed text of its call.
 
 mod results;
 
@@ -121,7 +121,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     /// Reads the next record.
     ///
     /// # Errors
-    /// When `out` fails for a message that is complete now.
+    /// When `out` fails for a message that this record completes.
     pub fn take(&mut self, mut record: Record<'b>) -> io::Result<()> {
         if self.view.retracted.contains(record.id.as_ref()) {
             self.end_counts(self.changed_at(&record));

@@ -92,7 +92,8 @@ impl<'a> Message<'a> {
     }
 
     /// Returns the message without its text: the role, the kinds of the blocks, and from `_meta` the id, the byte
-    /// range, the usage, the model and the scale. Checking it against a provider's rules gives the same result.
+    /// range, the usage, the model and the scale. Checking the outline against a provider's rules gives the same
+    /// result as checking the message.
     #[must_use]
     pub fn outline(&self) -> Message<'static> {
         let meta = self.meta.as_deref().map(|meta| {

@@ -1,4 +1,4 @@
-//! The part of the inputs that is read: up to a record, up to a turn, or the last turns.
+//! Selects the part of the inputs to read: up to a record, up to a turn, or the last turns.
 
 use crate::exit::{Exit, fail};
 use crate::input::lines::Lines;

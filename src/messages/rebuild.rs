@@ -1,7 +1,8 @@
 //! Rebuild: converts transcripts to the messages that a provider accepts.
 //!
 //! After the search for view records, the inputs are read once, from the first record that is shown, and each message
-//! is written as soon as it is complete. Memory depends on the size of the open messages, not on the size of the file.
+//! is written as soon as it is complete. Memory depends on the size of the unfinished messages, not on the size of the
+//! file.
 
 use crate::dialect;
 use crate::exit::{Error, Exit, fail};
@@ -75,7 +76,7 @@ pub fn stream(
     Pass::new(inputs, options, with_meta)?.run(&mut |_| {}, out)
 }
 
-/// A rebuild whose view is known, and that has not read the records yet.
+/// A rebuild that has found the view but has not read the records yet.
 pub struct Pass<'i> {
     inputs: &'i [Input],
     view: View,
@@ -99,7 +100,7 @@ impl<'i> Pass<'i> {
         Ok(Pass { inputs, view, with_meta, findings })
     }
 
-    /// Returns true if a summary stands for the first records, which are not read.
+    /// Returns true if a summary replaces the first records, which are then not read.
     #[must_use]
     pub fn has_summary(&self) -> bool {
         self.view.compaction.is_some()
@@ -149,7 +150,7 @@ struct SearchFindings {
     early: Vec<Finding>,
     /// For each retraction target that was not read yet, the finding to report if it does not exist.
     unseen: HashMap<String, Finding>,
-    /// The places of all these findings, with their line numbers if known.
+    /// The places of all these findings, with their line numbers once they are known.
     numbers: HashMap<(Arc<str>, u64), Option<u64>>,
 }
 
@@ -316,7 +317,7 @@ impl Form {
 
 /// Writes the complete original content of a record: the text of a string or of text blocks; the JSON of a list with
 /// images, documents or results; the line of a record without content. If several records have the id, writes the last
-/// one. `printable` escapes control characters except line feeds and tabs.
+/// one. If `printable` is true, escapes control characters except line feeds and tabs.
 ///
 /// # Errors
 /// Fails with status 65 if no record has this id, and with another status if an input cannot be read or `out` cannot
@@ -357,7 +358,7 @@ fn write_text(text: String, printable: bool, out: &mut impl Write) -> io::Result
     write!(out, "{text}{end}")
 }
 
-/// Returns true if a block has content that its text does not contain.
+/// Returns true if a block has content other than text.
 fn has_more_than_text(block: &Block<'_>) -> bool {
     matches!(block.kind, BlockKind::Media | BlockKind::ToolResult { .. })
 }
@@ -384,7 +385,7 @@ mod tests {
     use super::*;
     use std::fmt::Write as _;
 
-    /// Calls, results before their calls, and messages can be open when a batch of lines ends.
+    /// When a batch of lines ends, messages can be unfinished, and calls and results can wait for each other.
     #[test]
     fn messages_do_not_depend_on_where_batches_end() {
         // The larger input is read by threads, the smaller one is not.
@@ -399,7 +400,7 @@ mod tests {
                     format!(r#"{{"type":"tool_result","tool_use_id":"c{n}","content":"{said}"}}"#);
                 writeln!(records, r#"{{"type":"user","content":"{n}"}}"#).unwrap();
                 let (first, second) = if n % 5 == 4 { (&result, &call) } else { (&call, &result) };
-                // With a lone surrogate the record is parsed from its own repaired copy.
+                // A record with a lone surrogate is parsed from a repaired copy.
                 let half = if n % 3 == 0 { "\\ud83d" } else { "" };
                 writeln!(records, "{first}\n{second}").unwrap();
                 writeln!(records, r#"{{"type":"assistant","content":"{said}{half}"}}"#).unwrap();

@@ -2,14 +2,14 @@
 //!
 //! In a request every call id must be unique and consist of letters, digits, `_` and `-`. Ids on disk may come from
 //! other providers or occur again in a later turn, so rebuild maps them. The mapping is deterministic and free of
-//! collisions, and a call and its result get the same id. Valid unused ids stay unchanged, and the transcript keeps
-//! the originals.
+//! collisions, and a call and its result get the same id. A valid id stays unchanged unless it is already in use, and
+//! the transcript keeps the originals.
 
 use crate::id::{ById, Id, is_id};
 use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 
-/// The keys of `Ids::numbers` are at most this many leading bytes of an id.
+/// The maximum length, in bytes, of the id prefixes that are the keys of `Ids::numbers`.
 const MAX_STEM: usize = 48;
 
 /// The ids assigned so far in one request.

@@ -68,15 +68,15 @@ pub struct View {
     pub retracted: HashSet<String>,
     /// For each target of a retraction in effect, the finding to report if the target does not exist.
     pub unseen_targets: HashMap<String, Finding>,
-    /// For each record that is changed or retracted, the offset of the newest view record that does so. Provider counts
-    /// in records between these two are invalid.
+    /// For each record that a view record changes or retracts, the offset of the newest such view record. Provider
+    /// counts in records between the two are invalid.
     pub changed_at: HashMap<String, u64>,
     /// All provider counts before this offset are invalid.
     pub counts_from: u64,
     /// True if compactions are ignored. Provider counts after a compaction are then invalid.
     pub is_whole: bool,
-    /// The scale that the newest view record stores: the ratio of the provider's counts, which the record makes
-    /// invalid, to our estimates.
+    /// The scale of the newest view record that has one: the ratio between the provider's counts, which that record
+    /// makes invalid, and our estimates.
     pub scale: Option<Scale>,
     /// The newest checkpoint, if it was asked for.
     pub checkpoint: Option<Box<LatestCheckpoint>>,
@@ -128,7 +128,7 @@ pub fn whole(inputs: &[Input]) -> anyhow::Result<View> {
     find(inputs, &options, false, &mut Vec::new())
 }
 
-/// The types of view records as they are written in a line, and that of checkpoints.
+/// The types of view records, then that of checkpoints, as they are written in a line.
 const NEEDLES: [&str; 4] = ["\"compaction\"", "\"truncation\"", "\"retract\"", "\"checkpoint\""];
 /// The number of view record types at the beginning of `NEEDLES`.
 const VIEWS: usize = 3;
@@ -141,12 +141,13 @@ struct Search<'s> {
     kept: Option<u64>,
     /// The newest replacement of a summary, by the id of the compaction that it replaces.
     replacements: HashMap<String, EffectiveCompaction>,
-    /// By id, the replaced compactions that were not read yet, with the findings to report if they do not exist.
+    /// For each id of a replaced compaction that was not read yet, the findings to report if that compaction does not
+    /// exist.
     missing: HashMap<String, Vec<Finding>>,
     /// True if a first kept record was not found.
     has_missed: bool,
-    /// The offsets of all records by id. The index is built when a first kept record is not found for the second time,
-    /// because a search for each further one would read all inputs again.
+    /// The offsets of all records by id. The index is built when the search for a first kept record has failed twice,
+    /// because each further search would read all inputs again.
     places: Option<HashMap<String, Places>>,
     view: View,
 }
@@ -214,7 +215,7 @@ impl Search<'_> {
     /// does not change what a newer one has set.
     fn take(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
         if let Body::Compaction { retry_of: None, .. } = &record.body {
-            // It exists, even if it is retracted.
+            // The compaction exists, even if it was retracted.
             self.missing.remove(record.id.as_ref());
         }
         if self.view.retracted.contains(record.id.as_ref()) {
@@ -297,7 +298,8 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the offset of the record `id` before `end`: the hint if it is right, else the nearest one backwards.
+    /// Returns the offset of the record `id` before `end`: the hint if it is right, else the last such record before
+    /// `end`.
     fn locate(&mut self, id: &str, hint: Option<u64>, end: u64) -> anyhow::Result<Option<u64>> {
         let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
         let hints = address.into_iter().chain(hint).filter(|offset| *offset < end);
@@ -330,7 +332,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Returns true if the record `id` begins at `offset`. For most wrong hints the line need not be read.
+    /// Returns true if the record `id` begins at `offset`. Most wrong hints are rejected without reading the line.
     fn is_at(&self, id: &str, offset: u64) -> anyhow::Result<bool> {
         let Some((input, base)) = input::input_at(self.inputs, offset) else { return Ok(false) };
         let own = offset - base;
