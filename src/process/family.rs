@@ -1,8 +1,8 @@
 //! A child process and its descendants, which are ended together.
 //!
-//! A child leads its own process group. In the foreground of a terminal it stays in the group of this program, because
-//! only that group may read the terminal and gets its signals (Ctrl-C, Ctrl-Z). Its descendants are then found in
-//! /proc.
+//! A child leads its own process group, unless this program is in the foreground of a terminal. The child then stays in
+//! this program's group, because only the foreground group may read from the terminal and receives its signals (Ctrl-C,
+//! Ctrl-Z). In that case, the child's descendants are found in /proc.
 //!
 //! A signal that ends this program ends its children first.
 
@@ -60,8 +60,8 @@ impl ProcessFamily {
         running().retain(|family| *family != self);
     }
 
-    /// Ends all processes with SIGTERM, and those that still run after a second with SIGKILL. Calls `reap` meanwhile,
-    /// so that the caller can wait for the child itself: until then, the child counts as running.
+    /// Ends all processes with SIGTERM, and those that still run after a second with SIGKILL. Calls `reap` repeatedly,
+    /// so that the caller can reap the child: a process that has exited counts as running until it is reaped.
     pub(super) fn end(self, mut reap: impl FnMut()) {
         let mut members = vec![self.child];
         let begun = Instant::now();

@@ -23,21 +23,21 @@ pub struct EndedCommand {
     pub status: Option<i32>,
     /// The signal that ended it, if one did.
     pub signal: Option<i32>,
-    /// Its output.
+    /// Its standard output.
     pub stdout: Vec<u8>,
     /// Its standard error, if that was piped.
     pub stderr: Vec<u8>,
 }
 
 impl EndedCommand {
-    /// Returns its status if that is one of the toolkit's.
+    /// Returns its exit status, if it is one that the programs of clawutils use.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         self.status.and_then(Exit::from_code)
     }
 
-    /// Returns the error for a command that failed, with the command's status if that is one of the toolkit's. `what`
-    /// is the beginning of the error text, such as `cannot count`.
+    /// Returns the error for a command that failed. It has the command's exit status, if that is one that the programs
+    /// of clawutils use. `what` is the beginning of the error text, such as `cannot count`.
     #[must_use]
     pub fn failure(&self, command: &str, what: &str) -> anyhow::Error {
         let how = self
@@ -45,7 +45,8 @@ impl EndedCommand {
             .map_or("was ended by a signal".to_owned(), |code| format!("ended with status {code}"));
         let exit = match (self.exit(), self.status) {
             (_, Some(126 | 127)) => Exit::Config,
-            // 141 refers to the reader of the command's output, not to the reader of this program's.
+            // A command's status 141 is about the reader of the command's output. As the status of this program, it
+            // would be about the reader of this program's output.
             (Some(exit), _) if !matches!(exit, Exit::ReaderGone | Exit::Done) => exit,
             _ => Exit::Unavailable,
         };
@@ -58,8 +59,8 @@ impl EndedCommand {
 pub struct ChildLimits<'l> {
     /// The time at which the command is ended if it is still running.
     pub until: Option<Instant>,
-    /// The variables to pass as empty, so that the command takes no value for their settings from the environment or
-    /// the configuration file.
+    /// The environment variables to set to an empty value for the command, so that it takes no value for these
+    /// settings from the environment or the configuration file.
     pub without: &'l [&'l str],
 }
 
@@ -97,7 +98,7 @@ pub fn run_program(
     let (mut child, family) =
         ProcessFamily::start(program).with_context(|| format!("cannot run '{name}'"))?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    // A command need not read all of its input, so errors of this thread are ignored.
+    // A command need not read all of its input, so errors in this thread are ignored.
     std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
     let errors = std::thread::spawn(move || read_all(stderr));
     let (sender, output) = mpsc::channel();

@@ -3,7 +3,7 @@
 use rustix::process::{Pid, getppid};
 use std::fs::{read_dir, read_to_string};
 
-/// Adds all descendants of these processes. Parents come before their children.
+/// Adds all descendants of `members` to it, parents before their children.
 pub fn add_descendants(members: &mut Vec<Pid>) {
     let mut others = parents();
     loop {
@@ -39,6 +39,7 @@ fn parents() -> Vec<(Pid, Pid)> {
 
 fn parent(process: Pid) -> Option<Pid> {
     let stat = read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name may contain any character, including ')'. The state and the parent come after it.
+    // The name of the program may contain any character, including ')'. The state and the parent
+    // come after it.
     Pid::from_raw(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?)
 }

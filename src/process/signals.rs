@@ -19,10 +19,10 @@ const ARRIVAL: Duration = Duration::from_millis(200);
 /// True if this module or another part of the program catches signals.
 static IS_CAUGHT: AtomicBool = AtomicBool::new(false);
 
-/// True if the program handles signals itself.
+/// True if the program has its own signal handlers, and this module must do nothing.
 static IS_LEFT: AtomicBool = AtomicBool::new(false);
 
-/// From now on, leaves all signals to the program's own handlers.
+/// Leaves all signals to the program's own handlers from now on.
 pub fn leave() {
     IS_CAUGHT.store(true, Ordering::Relaxed);
     IS_LEFT.store(true, Ordering::Relaxed);
@@ -79,8 +79,8 @@ pub fn await_own_signal(status: ExitStatus) {
     }
 }
 
-/// Returns true if SIGHUP, SIGINT, SIGQUIT or SIGTERM ended a process, or ended a command of a shell that reports this
-/// in its own status.
+/// Returns true if SIGHUP, SIGINT, SIGQUIT or SIGTERM ended a process, or if the process is a shell whose exit status
+/// says that one of them ended its command.
 #[must_use]
 pub fn is_interrupted(status: ExitStatus) -> bool {
     let signal = status.signal().or_else(|| status.code().map(|code| code - 128));
