@@ -61,11 +61,11 @@ pub fn with_ending(url: &str, ending: &str) -> String {
     format!("{base}{ending}{query}")
 }
 
-/// The path endings that [`place`] ignores: endpoints and the version.
+/// The path endings that [`place`] drops: endpoints, `/v1` and `/api`.
 const ENDINGS: [&str; 5] = ["/chat/completions", "/messages", "/api/chat", "/v1", "/api"];
 
 /// Returns a normal form that is equal for all URLs of the same API: scheme and host in lower case, without the
-/// user, the query, the scheme's default port, an endpoint's path and `/v1`.
+/// user, the query, the scheme's default port, an endpoint's path, `/v1` and `/api`.
 #[must_use]
 pub fn place(url: &str) -> String {
     let Address { scheme, host, port, path, .. } = Address::parse(url);
@@ -144,7 +144,7 @@ pub fn is_local(url: &str) -> bool {
     let Address { user, host, .. } = Address::parse(url);
     let ip: Option<std::net::IpAddr> = host.parse().ok();
     let is_here = host.eq_ignore_ascii_case("localhost") || ip.is_some_and(|ip| ip.is_loopback());
-    // A URL with a user name is never treated as local; keys are not sent to such URLs.
+    // A URL with a user name never counts as local; requests to such URLs are refused anyway.
     user.is_none() && is_here
 }
 

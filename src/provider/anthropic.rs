@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// The default base URL.
 pub const BASE_URL: &str = "https://api.anthropic.com";
-/// The API version that requests name.
+/// The API version, sent in the `anthropic-version` header.
 pub const VERSION: &str = "2023-06-01";
 
 /// Returns the URL of the Messages endpoint. The base URL may end in a slash or `/v1`, or be the endpoint itself,
@@ -74,7 +74,8 @@ struct BlockDraft {
     index: u64,
     /// The block from its start event.
     begun: String,
-    /// The text that the deltas add. This and the following fields each belong to one member of the block.
+    /// The text that the deltas add. This field and the following ones each belong to the block's member of the
+    /// same name.
     text: RawString,
     thinking: RawString,
     signature: RawString,
@@ -195,7 +196,7 @@ fn shown(mut reply: Reply) -> Reply {
     Reply { stop_reason: None, ..reply }
 }
 
-/// Appends `more`, which may be long and is not copied, to a string member of a block.
+/// Appends `more` to a string member of a block. `more` may be long, so its buffer is reused.
 fn with_more(mut raw: String, name: &str, more: RawString) -> String {
     let value_end = |raw: &str| {
         let object = Object::parse(raw).ok()?;

@@ -22,9 +22,10 @@ pub const MAX_PAUSES: usize = 10;
 const MIN_OUTPUT: u64 = 256;
 /// The safety margin, in tokens, when `max_tokens` is computed from the numbers in a refusal.
 const SLACK: u64 = 64;
-/// The first pause before a retry if the provider names none, in seconds. Each further one is twice as long.
+/// The pause before the first retry, in seconds, unless the provider asks for a wait. Each further pause is twice
+/// as long.
 const FIRST_PAUSE: f64 = 0.5;
-/// The longest pause before a retry if the provider names none, in seconds.
+/// The longest pause before a retry, in seconds, unless the provider asks for a wait.
 const LONGEST_PAUSE: f64 = 8.0;
 
 /// The retry policy.
@@ -158,8 +159,8 @@ fn one_reply(
     })
 }
 
-/// Repeats an attempt until it succeeds, fails for a reason that a retry cannot fix, or has used up the retries, or
-/// until `may_repeat` returns false.
+/// Repeats an attempt until it succeeds, it fails for a reason that a retry cannot fix, no retries are left, or
+/// `may_repeat` returns false.
 fn with_patience<T, W: Transport>(
     patience: Patience,
     transport: &mut W,
@@ -372,7 +373,11 @@ mod tests {
         let limited = refusal(429, "slow down", Some("7"));
         assert_eq!(run(vec![limited, good()]), (true, vec![4000; 2], vec![7.0]));
         let long = refusal(429, "slow down", Some("61"));
-        assert_eq!(run(vec![long]), (false, vec![4000], vec![]), "not sooner than asked");
+        assert_eq!(
+            run(vec![long]),
+            (false, vec![4000], vec![]),
+            "a wait above the limit ends the call"
+        );
         let dead = Err(Failure::unreachable("reset"));
         assert_eq!(run(vec![dead, good()]).1.len(), 2);
         for status in [400, 401, 402, 403, 404, 413, 422] {

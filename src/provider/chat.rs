@@ -1,9 +1,9 @@
-//! The conversion of messages and tools that chat completions and Ollama share. Messages for Gemini are made from its
-//! result.
+//! Converts messages and tools for chat completions and Ollama. Messages for Gemini are made from the converted
+//! messages.
 //!
-//! In both protocols a message is a text with tool calls beside it, and each tool result is a separate message.
-//! [`turns`] converts messages to that form, and [`tools`] converts tool definitions. [`draft`] converts an answer
-//! back to a reply. The exact JSON of a message differs and is written by each protocol's module.
+//! In both protocols a message has one text and a separate list of tool calls, and each tool result is a message of
+//! its own. [`turns`] converts messages to that form, and [`tools`] converts tool definitions. [`draft`] converts an
+//! answer back to a reply. The exact JSON of a message differs and is written by each protocol's module.
 //!
 //! Texts stay raw JSON strings, so their bytes do not change.
 
@@ -25,7 +25,7 @@ const FAILED: &str = "ERROR: ";
 pub(super) enum ChatTurn<'m> {
     /// A user message; never empty.
     User(Vec<UserPart<'m>>),
-    /// An assistant message, with thinking, a text or calls.
+    /// An assistant message. It has at least one of thinking, text and calls.
     Assistant {
         /// The joined thinking, as a JSON string, if it was asked for.
         thinking: Option<String>,
@@ -72,9 +72,10 @@ pub(super) struct ChatCall<'m> {
     pub(super) input: &'m str,
 }
 
-/// Converts messages. The tool results of a message come first, one message each, then the user's text, preceded by
-/// the images of the results. Thinking and unknown blocks are dropped, as are messages that become empty; if that
-/// makes two user messages adjacent, they are merged. With `with_thinking`, readable thinking is kept.
+/// Converts messages. The tool results of a message come first, one message each. A user message follows, with the
+/// images of the results and then the user's own content. Thinking and unknown blocks are dropped, as are messages
+/// that become empty; if that makes two user messages adjacent, they are merged. With `with_thinking`, thinking is
+/// kept unless it is redacted.
 pub(super) fn turns<'m>(messages: &'m [Message<'_>], with_thinking: bool) -> Vec<ChatTurn<'m>> {
     let mut names = HashMap::new();
     let mut turns = Vec::new();

@@ -9,7 +9,8 @@ use std::borrow::Cow;
 /// The maximum number of blocks or tool calls in a streaming answer.
 const MAX_PARTS: usize = 4096;
 
-/// Checks the number of blocks or tool calls against [`MAX_PARTS`], because each takes more memory than its bytes.
+/// Checks the number of blocks or tool calls against [`MAX_PARTS`], because each takes more memory than its JSON
+/// text.
 ///
 /// # Errors
 /// Returns a message phrased to follow "the answer".
@@ -146,7 +147,7 @@ pub(super) fn call_block(id: &str, name: &str, input: &str) -> Result<String, St
     if Object::parse(input).is_err() {
         return Err(format!("calls '{name}' with an input that is not a JSON object"));
     }
-    // A record is one line, so line breaks are removed.
+    // A record is one line, so line breaks become spaces.
     let input = crate::json::on_one_line(input);
     let block = Members::of_type("tool_use").string("id", id).string("name", name);
     Ok(block.raw("input", &input).into_json())

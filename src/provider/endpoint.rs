@@ -92,7 +92,8 @@ impl Endpoint {
     /// Checks that the URL is safe, and reads the key.
     ///
     /// # Errors
-    /// Status 77 if there is no key or it may not be used, 78 if the URL is invalid or not safe.
+    /// Status 77 if there is no key or the key file is readable by others, 78 if the URL, the certificates or the key
+    /// cannot be used.
     pub fn open(&mut self) -> anyhow::Result<()> {
         self.check()?;
         self.check_transport()?;

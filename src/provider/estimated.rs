@@ -1,5 +1,5 @@
-//! Decisions that need an estimate of the prompt: whether it fits, for a provider that would truncate it; whether a
-//! refusal without a body is an overflow; and whether the provider truncated the prompt.
+//! Decisions that need an estimate of the prompt: whether it fits, for a provider that would truncate it; whether an
+//! ambiguous refusal is an overflow; and whether the provider truncated the prompt.
 
 use crate::estimate::{self, Estimate, Method};
 use crate::messages::Message;
@@ -10,8 +10,8 @@ use crate::provider::{Failure, ModelRequest, Reply};
 use crate::record::content::BlockKind;
 use crate::usage::Counts;
 
-/// If the prompt fills more than this share of the window, a refusal without a body is an overflow. Cerebras reports
-/// overflows that way.
+/// The share of the window above which a prompt counts as nearly filling it. If the answer to such a prompt is a
+/// refusal without a body, it is an overflow: Cerebras reports overflows that way.
 const NEARLY_FULL: f64 = 0.8;
 
 /// Returns an estimate of the prompt's tokens. It is more likely too high than too low.
@@ -26,8 +26,8 @@ pub(super) fn to_estimate<'r, 'a>(request: &ModelRequest<'r, 'a>) -> estimate::R
     estimate::Request { messages, system, tools, model: Some(model) }
 }
 
-/// Returns a low estimate of the tokens that are sent, for decisions where an overestimate does harm. Some models count
-/// less for message overhead and repetitive text than the estimator does, and thinking is not sent.
+/// Returns a deliberately low estimate of the tokens that are sent, for decisions where an overestimate does harm. Some
+/// models count less for message overhead and repetitive text than the estimator does, and thinking is not sent.
 fn least(request: &ModelRequest<'_, '_>) -> u64 {
     let sent = |method| {
         let estimate = Estimate::of(to_estimate(request), method);

@@ -23,11 +23,11 @@
 //!
 //! # Source of the text
 //!
-//! The text is taken only from a JSON error, never from a successful answer. It is the first of these that is
-//! present: `error.metadata.raw`, `error.message`, `error` as a string, `errors[0].message`, `message`, `detail`.
-//! That text may itself be a JSON error, after a prefix that a gateway adds (Ollama, OpenRouter) or written as a
-//! Python `b'...'` literal or dictionary (LiteLLM). Then the inner error is used, up to a few levels deep. If the
-//! body is a stream, its first error event is used.
+//! The text is taken only from a JSON error, never from a successful answer. It is the first of these that is a
+//! non-empty string: `error.metadata.raw`, `error.message`, `error`, `errors[0].message`, `message`, `detail`, the
+//! whole body. That text may itself be a JSON error, after a prefix that a gateway adds (Ollama, OpenRouter) or
+//! written as a Python `b'...'` literal or dictionary (LiteLLM). Then the inner error is used, up to a few levels
+//! deep. If the body is a stream, its first error event is used.
 //!
 //! An error may quote the request or the model's output. Therefore a text decides only at the beginning of the
 //! message, where the words are the provider's own; JSON later in the message is treated as a quotation.
@@ -229,7 +229,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Returns the final error message: the failure and the advice for it.
+    /// Returns the final error message: the failure, and advice unless the failure states when to try again.
     #[must_use]
     pub fn final_message(&self) -> String {
         match self.retry_after {

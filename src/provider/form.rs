@@ -1,7 +1,7 @@
 //! Messages in the form of a provider's API, without the rest of a request.
 //!
-//! Requests of claw-call use the same conversion, except that only requests to Anthropic's API contain
-//! thinking.
+//! claw-call converts the messages of its requests in the same way. It sends thinking only to
+//! Anthropic's API.
 
 use crate::messages::Message;
 use crate::provider::{chat, gemini, ollama, openai};

@@ -76,7 +76,8 @@ impl Provider {
         }
     }
 
-    /// Returns the base URL to use if none is given: the one in the provider's own variable, else its public one.
+    /// Returns the base URL to use if none is given: the one in the provider's own variable, else the provider's
+    /// default.
     #[must_use]
     pub fn default_url(self, variables: Variables<'_>) -> String {
         let (name, usual) = match self {
@@ -108,9 +109,9 @@ impl Provider {
     }
 }
 
-/// Returns the URL for a value of `OLLAMA_HOST`, read like Ollama's own client does. Without a scheme it is HTTP on
-/// port 11434 (for `ollama.com`, HTTPS on port 443); with a scheme, its default port applies. A wildcard address,
-/// which only a server can listen on, means this machine.
+/// Returns the URL for a value of `OLLAMA_HOST`, interpreted as Ollama's own client does. Without a scheme it is
+/// HTTP on port 11434 (for `ollama.com`, HTTPS on port 443); with a scheme, its default port applies. A wildcard
+/// address, which only a server can listen on, means this machine.
 fn ollama_url(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("", host));

@@ -90,7 +90,7 @@ pub struct Answer {
     pub status: u16,
     /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The complete body.
+    /// The body, as far as it has arrived.
     pub body: Vec<u8>,
 }
 
@@ -142,8 +142,8 @@ pub struct Reply {
 pub struct FailedCall {
     /// The reason.
     pub failure: Failure,
-    /// The replies after which the provider had paused the turn, then the part of the last reply that was
-    /// shown before the failure.
+    /// The earlier replies of a paused turn, then the part of the last reply that was shown before the
+    /// failure.
     pub shown: Vec<Reply>,
 }
 
@@ -259,8 +259,8 @@ impl Reply {
         records
     }
 
-    /// Appends an assistant record for the blocks in `text`. The first one is always written and has the
-    /// reply's metadata; further ones are written only if `text` has blocks.
+    /// Appends an assistant record for the blocks in `text`. The reply's first record is always written and
+    /// has the metadata; further records are written only if `text` has blocks.
     fn flush(
         &self,
         text: &mut Vec<String>,

@@ -1,9 +1,9 @@
 //! A built-in provider: deterministic, without a network or a key.
 //!
-//! It refuses a prompt that exceeds its window with a real provider's error text and numbers. It answers a summary
-//! request with a digest of the quoted conversation, as JSON if the request asks for that, and everything else with the
-//! number of messages and the last line of the prompt. This is enough to try claw-turn and its guard against overflows
-//! without an account.
+//! It refuses a prompt that exceeds its window, with the error message of a real provider and the token counts. It
+//! answers a summary request with a digest of the quoted conversation, as JSON if the request asks for that, and
+//! everything else with the number of messages and the last line of the prompt. This is enough to try claw-turn and its
+//! guard against overflows without an account.
 
 use crate::estimate::{self, Estimate, Method};
 use crate::json::write::Members;
@@ -13,7 +13,7 @@ use crate::provider::estimated::to_estimate;
 use crate::provider::{Answer, ModelRequest};
 use crate::record::content::Block;
 
-/// The default window in tokens, for models that are not in the table.
+/// The default window in tokens, for models that are not in the table of models.
 pub const WINDOW: u64 = 200_000;
 
 /// Answers a request, or counts its tokens. `window` is the maximum size of prompt and answer together, in estimated
@@ -66,7 +66,7 @@ fn reply(messages: &[Message<'_>], max_tokens: u64) -> String {
                 true => checkpoint(&lines[..most]),
                 false => summary(&lines[..most]),
             };
-            // The longest text that fits.
+            // Take the longest text that fits.
             let mut texts = (0..=lines.len()).rev().map(write);
             texts.find(|text| fits(text, max_tokens)).unwrap_or_default()
         }
@@ -93,7 +93,7 @@ fn checkpoint(lines: &[String]) -> String {
         .into_json()
 }
 
-/// Returns the first line of each quoted message, at most eleven.
+/// Returns the first line of each quoted message, but at most eleven lines.
 fn digest(quoted: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut title = "";

@@ -21,12 +21,12 @@ pub const WINDOW: u64 = 4096;
 /// The number of tokens that the server keeps from the beginning when it truncates a prompt: its default for
 /// `num_keep`, and one more for models with a start-of-sequence token (server/routes.go, llm/llama_server.go).
 const KEPT: [u64; 2] = [4, 5];
-/// The smallest estimate, in tokens, that is compared with the server's count. An unmeasured guess.
+/// The smallest estimate, in tokens, that is compared with the server's count. This value is a guess.
 const MIN_ESTIMATE: u64 = 1000;
-/// The ratio of estimate to count, 3/2, above which the prompt may have been truncated. An unmeasured guess.
+/// The ratio of estimate to count, 3/2, above which the prompt may have been truncated. This value is a guess.
 const SUSPICIOUS_RATIO: (u64, u64) = (3, 2);
-/// The ratio of estimate to count above which the prompt was certainly truncated: an error of the estimate would take
-/// at least twelve characters per token, which no tokenizer reaches on text.
+/// The ratio of estimate to count above which the prompt was certainly truncated: for the estimate to be this far off,
+/// the tokenizer would have to average at least twelve characters per token, which none does on text.
 const CERTAIN_RATIO: u64 = 3;
 
 /// Returns the URL of the endpoint. The base URL may end in a slash, `/api` or `/v1`, or be the endpoint itself,
@@ -82,8 +82,8 @@ pub(super) fn message(turn: &ChatTurn<'_>) -> String {
     .into_json()
 }
 
-/// Returns a user message: a text, and the images beside it. An image by URL cannot be sent, so its URL goes into
-/// the text.
+/// Returns a user message: its text, and a separate list of images. An image given by URL cannot be sent, so its URL is
+/// added to the text.
 fn user(parts: &[UserPart<'_>]) -> Members {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts {
@@ -186,17 +186,17 @@ fn usage(data: &Object<'_>) -> Option<String> {
 /// The likelihood that the server silently truncated a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// There is no sign of it.
+    /// There is no sign of truncation.
     No,
-    /// The server's count is far below the estimate. Some tokenizers differ as much.
+    /// The server's count is far below the estimate. Some tokenizers differ that much from the estimate.
     Perhaps,
     /// The server's count is exactly what it keeps of a truncated prompt, or lower than any tokenizer could make it.
     Surely,
 }
 
-/// Compares a low `estimate` of the prompt with the usage in the answer, to detect a truncated prompt. `num_ctx` is the
-/// requested window in tokens. A count that is missing or 0 is ignored: older servers omit it, or count only
-/// tokens that were not cached.
+/// Compares `estimate` with the usage in the answer, to detect a truncated prompt. The estimate should be on the low
+/// side, to avoid false alarms. `num_ctx` is the requested window in tokens. A count that is missing or 0 is ignored:
+/// older servers omit it, or count only tokens that were not cached.
 ///
 /// The server truncates in two ways (server/prompt.go, llm/llama_server.go). It drops whole messages from the front
 /// until the rest fits; the count is then any number below the window. Or it cuts the tokens down to
@@ -372,8 +372,9 @@ mod tests {
             (2100, 2051, 4096, Cut::Surely),
             (1100, 1026, 2048, Cut::Surely),
             (1100, 1027, 2048, Cut::Surely),
-            // The count of a truncated prompt, but the prompt was not longer than that.
+            // The prompt is no longer than what truncation leaves.
             (2050, 2050, 4096, Cut::No),
+            // The count is not one that truncation leaves.
             (2100, 2049, 4096, Cut::No),
             // The server dropped messages.
             (6000, 3999, 4096, Cut::Perhaps),

@@ -18,7 +18,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Returns the URL to send a request to. `base` may end in a slash or a version.
+    /// Returns the URL to send a request to. `base` may end in a slash or a version, or be the endpoint itself.
     #[must_use]
     pub fn url(self, base: &str) -> String {
         match self {

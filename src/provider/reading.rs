@@ -3,7 +3,7 @@
 //! Reading stops where the protocol says that the answer ends, or once an error has arrived; what happens to the
 //! connection after that does not matter. Sizes are limited: a stream to [`MAX_ANSWER`], a complete answer to
 //! [`MAX_BODY`], a single event to [`MAX_EVENT`], and a refusal is read up to [`MAX_REFUSAL`]. Lists and objects
-//! are limited to [`MAX_MEMBERS`], because a parsed member takes more memory than its bytes.
+//! are limited to [`MAX_MEMBERS`], because a parsed member takes more memory than its JSON text.
 
 mod events;
 mod whole;
@@ -35,12 +35,12 @@ const DETECTION_BYTES: usize = 16;
 pub struct Reading<'s> {
     protocol: Protocol,
     rows: &'s Rows,
-    /// The status, the headers, and the body. The body of a stream is kept only if `keeps_all`.
+    /// The status, the headers, and the body. The body of a stream is kept only if `keeps_all` is true.
     answer: Answer,
     keeps_all: bool,
     /// The number of body bytes received.
     received: usize,
-    /// The lengths in bytes of the pieces in which the body arrived, if `keeps_all`.
+    /// The lengths in bytes of the pieces in which the body arrived, if `keeps_all` is true.
     pieces: Vec<usize>,
     form: AnswerForm,
     /// Receives the model's text as it arrives.

@@ -1,8 +1,8 @@
 //! Keeps the key in use out of error messages and recordings.
 
-/// The length in bytes of the shortest key, and of the shortest prefix of a key, that is hidden.
+/// The minimum length, in bytes, of a key or a prefix of a key that is hidden.
 const MIN_SECRET: usize = 8;
-/// The length in bytes of the shortest key that is hidden although it consists of lower-case letters, `-`, `_` and `.`.
+/// The minimum length, in bytes, of a key that is hidden even if it has only lower-case letters, `-`, `_` and `.`.
 const MIN_WORD_SECRET: usize = 20;
 
 /// Returns true if `key` may be a secret. Local servers accept any key (`x`, `none`, `not-needed`); hiding such a

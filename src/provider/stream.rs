@@ -1,4 +1,4 @@
-//! Splits the bytes of a stream into events, wherever the network splits the bytes.
+//! Splits the bytes of a stream into events, no matter where the network splits the bytes.
 //!
 //! There are two framings. Server-sent events consist of lines that end in a line feed, a carriage return or both; a
 //! line that begins with a colon is a comment, the `data` lines of an event are joined, and a blank line ends it. In

@@ -32,7 +32,8 @@ pub(super) const RESPONSE: &str = "response.json";
 pub(super) const BODY: &str = "body";
 
 impl Exchange {
-    /// Returns the exchange as it is recorded: with the permitted headers only, their names in lower case.
+    /// Returns the exchange as it is recorded: with the permitted headers only, their names in lower case, and
+    /// with request ids replaced.
     pub(super) fn kept(&self) -> Exchange {
         let headers = kept(&self.headers, &RESPONSE_HEADERS);
         let id = || format!("{REQUEST_ID}_{}", key(&self.path, &self.body));

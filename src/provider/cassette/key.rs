@@ -8,8 +8,8 @@ use serde_json::{Number, Value};
 /// Returns the key of a request: the first 16 hex digits of the SHA-256 of `POST`, the path and the canonical
 /// body, separated by line feeds. `path` does not include the host.
 ///
-/// The order of members, white space, escapes and the notation of numbers do not matter. A body that is not JSON,
-/// is nested more than 127 levels deep, or contains a lone surrogate is hashed as its bytes.
+/// The order of members, white space, escapes and the notation of numbers do not matter. A body that is not JSON, is
+/// nested more than 127 levels deep, or contains a lone surrogate is hashed byte for byte.
 #[must_use]
 pub fn key(path: &str, body: &str) -> String {
     digest(&format!("POST\n{path}\n{}", canonical_text(body)))

@@ -1,4 +1,4 @@
-//! Records exchanges in a directory, without secrets and atomically.
+//! Records exchanges in a directory. An exchange is written completely or not at all, and never with a secret in it.
 
 use super::files::{self, check_pieces};
 use super::secrets::Secrets;
@@ -43,7 +43,8 @@ impl Recorder {
     }
 
     /// Writes an exchange and returns its directory. The directory's name is the request's key, or `KEY.2`, `KEY.3` and
-    /// so on for further exchanges with the same request. Only the listed headers are written.
+    /// so on for further exchanges with the same request. Of the headers, only
+    /// [`REQUEST_HEADERS`](super::REQUEST_HEADERS) and [`RESPONSE_HEADERS`](super::RESPONSE_HEADERS) are written.
     ///
     /// # Errors
     /// Status 65 if something looks like a secret; nothing is written, and the message says what it is and where.
@@ -189,7 +190,7 @@ mod tests {
             assert_eq!(files::read(&directory).unwrap(), exchange);
         }
         let expected = [first.clone(), format!("{first}.2"), format!("{first}.3")];
-        assert_eq!(names(dir.path()), BTreeSet::from(expected), "and nothing else is left");
+        assert_eq!(names(dir.path()), BTreeSet::from(expected), "there are no other files");
     }
 
     #[test]

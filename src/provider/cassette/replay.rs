@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct Cassette {
     dir: PathBuf,
     recordings: Vec<Recording>,
-    /// The number of recordings of each request that are left out.
+    /// For each request, the number of its first recordings that are left out.
     skipped: usize,
 }
 
@@ -39,12 +39,12 @@ pub enum LookupError {
     Broken(anyhow::Error),
 }
 
-/// A failed lookup: nothing is recorded for the request, or everything recorded for it was returned already.
+/// A failed lookup: nothing is recorded for the request, or all its recordings were already returned or left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
     /// The request's key.
     pub key: String,
-    /// The number of exchanges recorded for exactly this request, all of them returned already.
+    /// The number of exchanges recorded for exactly this request, all of them already returned or left out.
     pub given: usize,
     /// The directory of the nearest recording, if there is one and `given` is 0.
     pub nearest: Option<String>,
@@ -127,8 +127,8 @@ impl Cassette {
         Miss { key, given, nearest, difference, dir: self.dir.clone() }
     }
 
-    /// Returns the recording with the fewest differences and a description of the first one. Recordings with the
-    /// same path are preferred.
+    /// Returns the recording with the fewest differences, and a description of the first difference. Recordings with
+    /// the same path are preferred.
     fn nearest(&self, path: &str, body: &str) -> Option<(&Recording, String)> {
         let differences = self.recordings.iter().filter_map(|recording| {
             let (_, exchange) = recording.content.as_ref()?;

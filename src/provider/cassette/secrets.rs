@@ -102,8 +102,8 @@ fn decoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the character that an escape stands for, and its length in bytes after the backslash. If it is not an
-/// escape of an ASCII character, the backslash is kept.
+/// Returns the character that an escape stands for (a space for `\n` and the like), and its length in bytes after
+/// the backslash. If it is not an escape of an ASCII character, the backslash is kept.
 fn unescaped(escape: &str) -> (char, usize) {
     match escape.bytes().next() {
         Some(b'b' | b'f' | b'n' | b'r' | b't') => (' ', 1),

@@ -1,4 +1,4 @@
-//! Builds a reply from the parts of a chat completion or an Ollama answer: a text, and tool calls beside it.
+//! Builds a reply from the parts of a chat completion or an Ollama answer: text and tool calls.
 
 use crate::json::quote;
 use crate::json::write::opening;
@@ -109,7 +109,8 @@ impl CallDraft {
         CallDraft { index, ..CallDraft::default() }
     }
 
-    /// Adds to the input: part of its text, as a JSON string, or all of it as an object, which some servers send.
+    /// Adds to the input. `raw` is a part of the input's text, as a JSON string; some servers send the whole
+    /// input as an object instead.
     pub(crate) fn add_input(&mut self, raw: Option<&str>) {
         match raw {
             Some(raw) if raw.starts_with('{') => self.input.keep(Some(&quote(raw))),
@@ -146,8 +147,9 @@ fn ids(calls: &[CallDraft]) -> Vec<String> {
     all
 }
 
-/// Translates a stop reason to Anthropic's vocabulary; an unknown one is kept. A plain stop with tool calls becomes
-/// `tool_use`: Ollama always reports a plain stop, and chat completions do if the request forced a certain tool.
+/// Translates a stop reason to Anthropic's vocabulary; an unknown one is kept. A plain stop becomes `tool_use` if
+/// there are tool calls: Ollama has no other stop reason for tool calls, and chat completions report a plain stop
+/// if the request forces a specific tool.
 fn reason(word: &str, has_calls: bool) -> &str {
     match word {
         "stop" | "end" | "end_turn" if has_calls => "tool_use",

@@ -96,7 +96,7 @@ impl ErrorBody {
         }
     }
 
-    /// Returns the innermost type or code. Only errors have one.
+    /// Returns the innermost type or code; `None` if the body is not an error.
     pub(super) fn first_kind(&self) -> Option<&String> {
         self.kinds.first().filter(|_| self.is_error || self.text.is_some())
     }

@@ -104,7 +104,7 @@ const fn rule(
 }
 
 /// Matches part of a sentence without quotations. Rules whose sentence varies allow it before and after their key
-/// words. It contains no character that ends a sentence or begins a quotation.
+/// words. It matches no character that ends a clause or begins a quotation.
 macro_rules! plain {
     () => {
         r#"[^.:;'"`{}\[\]\n]*"#

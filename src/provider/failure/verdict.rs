@@ -80,8 +80,8 @@ impl Verdict<'_> {
         Verdict { class, rule: rule.into(), kind: None, found, states_window: false }
     }
 
-    /// Returns the numbers to report. If a code decided for overflow, they are in separate members (llama.cpp) or in
-    /// the text.
+    /// Returns the numbers to report. If a code decided that the failure is an overflow, they are in separate
+    /// members (llama.cpp) or in the text.
     pub(super) fn numbers(&self, answer: &ErrorBody) -> Numbers {
         if self.class != FailureClass::Overflow || self.kind.is_none() {
             return self.found;

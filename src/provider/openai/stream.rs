@@ -190,9 +190,9 @@ impl ChatStream {
     /// Returns the position of the call to which a delta belongs, and adds a call if it is new. Calls are matched by
     /// index, else by id; a delta with neither belongs to the last call.
     ///
-    /// Some servers give every call the index 0, and others give every delta a new id. So a delta that matches a call
-    /// which already has a name starts another call only if the delta has a name too, and an id that differs from the
-    /// call's. A delta with neither id nor index needs only a name for that.
+    /// Some servers give every call the index 0, and others give every delta a new id. If a delta matches a call that
+    /// already has a name, it therefore starts another call only if it also has a name, and an id that differs from
+    /// the call's. For a delta with neither id nor index, a name is enough.
     fn find_or_add(&mut self, piece: &Object<'_>) -> usize {
         let calls = &mut self.draft.calls;
         let (index, id) = (piece.number("index"), piece.string("id").unwrap_or_default());
