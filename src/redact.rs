@@ -4,9 +4,9 @@
 //! `[REDACTED:kind]`, and the record's `redacted` member lists the kinds. Strings without a match keep their
 //! bytes, and so does everything between strings.
 //!
-//! Member names are never searched, nor the members that `Walk::object` skips, because programs and providers
-//! need them unchanged. The signature of a thinking block no longer matches if the text was redacted, so
-//! rebuild drops the block.
+//! Member names are never searched, nor the members that `RedactWalk::object` skips, because programs and
+//! providers need them unchanged. The signature of a thinking block no longer matches if the text was
+//! redacted, so rebuild drops the block.
 
 use crate::exit::{Error, Exit};
 use crate::json::write::strings;
@@ -57,7 +57,7 @@ impl Patterns {
     /// Reads a pattern file. Blank lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
-    /// 78 at the first invalid line, with `file` and the line number, and for a file without patterns,
+    /// Status 78 at the first invalid line, with `file` and the line number, and for a file without patterns,
     /// because the user expects redaction.
     pub fn read(file: &str, bytes: &[u8]) -> anyhow::Result<Patterns> {
         let mut patterns = Vec::new();

@@ -41,7 +41,7 @@ impl Summary {
         Summary::parse_object(&object)
     }
 
-    /// Parses the members that [`Summary::add_to`] writes from an object.
+    /// Parses an object that has the members that [`Summary::add_to`] writes.
     ///
     /// # Errors
     /// As [`Summary::parse`].

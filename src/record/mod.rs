@@ -1,8 +1,8 @@
 //! Records: the lines of a transcript, each as its original text and a parsed body.
 //!
-//! The types and their members are documented in claw-record(5) and `schema/claw-record.schema.json`. Members that no
-//! program needs to understand are not decoded: content, input and usage keep the text that was read. Records of
-//! unknown types become [`Body::Other`] and have no effect.
+//! The types and their members are documented in claw-record(5) and `schema/claw-record.schema.json`. Members that may
+//! be long are not decoded: content, input and usage keep the text that was read. Records of unknown types become
+//! [`Body::Other`] and have no effect.
 
 pub mod checkpoint;
 pub mod compaction;
@@ -33,7 +33,7 @@ pub struct Record<'a> {
     pub offset: u64,
     /// The byte offset of its end in the concatenated inputs.
     pub end: u64,
-    /// Its place in its own input, for findings.
+    /// Its place in the input that contains it, for findings.
     pub place: Place,
     /// The JSON text of the record.
     pub text: Cow<'a, str>,
@@ -113,9 +113,9 @@ pub enum Body<'a> {
     },
     /// A structured summary that was made before it was needed.
     Checkpoint(Box<Checkpoint>),
-    /// Retracts a record: rebuild leaves it out.
+    /// Retracts a record: rebuild ignores that record.
     Retract {
-        /// The id of that record.
+        /// The id of the retracted record.
         target: String,
     },
     /// A failed call to the provider.
@@ -254,7 +254,7 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         }
         _ => Body::Other,
     };
-    // The search for view records looks for the plain text of the type.
+    // The search for view records finds a type only if it is written without escapes.
     if body.is_view() && object.get("type").is_some_and(|raw| raw.contains('\\')) {
         return Err(wrong("'type' must not contain escapes".to_owned()));
     }
@@ -328,7 +328,7 @@ pub fn id(previous: &[u8], rest: &str) -> String {
     LineHash::of(previous).id_of(rest)
 }
 
-/// The hash of a line, which is the beginning of the hash that becomes the id of the next line.
+/// The state of the hash after a line. Continuing the hash over the next record gives that record's id.
 #[derive(Clone, Debug)]
 pub struct LineHash(Sha256);
 
@@ -345,7 +345,7 @@ impl LineHash {
         LineHash(Sha256::new_with_prefix(line).chain_update(b"\n{"))
     }
 
-    /// Returns the id of the next line, which has `rest` after the id.
+    /// Returns the id of the next line, whose text after the id is `rest`.
     #[must_use]
     pub fn id_of(&self, rest: &str) -> String {
         hex(self.0.clone().chain_update(rest.as_bytes()))

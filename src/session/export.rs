@@ -1,7 +1,7 @@
 //! Writes the conversation of a transcript in the form of another program.
 //!
 //! The messages are those that rebuild shows: the summary of a compaction in effect is written, and the messages that
-//! it covers are left out. Each program reads these messages back from its file.
+//! it covers are left out. The other program reads the same messages from the file.
 
 mod claude_code;
 mod pi;
@@ -58,7 +58,7 @@ struct RecordFacts {
     usage: Option<String>,
 }
 
-/// Returns the text of the file for a transcript. `directory` is the working directory to write into it.
+/// Returns the text of the file for a transcript. `directory` is the working directory that the file names.
 ///
 /// # Errors
 /// When the transcript cannot be read.

@@ -1,7 +1,7 @@
 //! Forks a transcript: copies its beginning into a new one.
 //!
-//! The copied records follow a new header, so they get new ids, because an id depends on the preceding record.
-//! The ids in view records and checkpoints are replaced accordingly.
+//! The copied records follow a new header. They get new ids, because an id depends on the preceding line. The
+//! ids in view records and checkpoints are replaced accordingly.
 
 use crate::dialect;
 use crate::exit::{Exit, fail};

@@ -1,8 +1,9 @@
 //! Imports transcripts of other programs as sessions.
 //!
 //! The imported text depends only on the source and on the header of the session. So if a source has only grown,
-//! importing it again yields the previous text followed by new lines, which are appended to the session. If anything
-//! else has changed, in the source or in the session, the source is imported again as another session.
+//! importing it again yields the previous text followed by new lines, which are appended to the session. A session
+//! that was continued stays as it is while its source is unchanged. After any other change, in the source or in the
+//! session, the source is imported again as another session.
 
 use super::fork::{self, Forked};
 use crate::input::Input;
@@ -15,11 +16,11 @@ use std::path::Path;
 /// The change to make for a source that was imported before.
 #[derive(Debug)]
 pub enum Update {
-    /// Nothing: the session has all of it.
+    /// Nothing: the session has all of the source.
     None,
     /// Append this text to the session.
     Append(String),
-    /// Import it as another session.
+    /// Import the source as another session.
     Another,
 }
 

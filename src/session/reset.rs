@@ -54,7 +54,7 @@ pub fn daily(text: &str) -> Result<civil::Time, String> {
     read().ok_or_else(|| "not a daily time; write it like daily@04:00".to_owned())
 }
 
-/// Returns the time of the last user message. Records that programs append do not count.
+/// Returns the time of the last user message. Other records, such as checkpoints, do not count.
 ///
 /// # Errors
 /// If the transcript cannot be read.

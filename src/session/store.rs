@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// The suffix of a transcript's file name.
 const END: &str = ".jsonl";
-/// The smallest number of sessions that are read by several threads.
+/// The minimum number of sessions for which several threads are used.
 const MANY: usize = 256;
 
 /// The sessions of a workspace.
@@ -174,7 +174,7 @@ impl Store {
     /// Returns the header for a new session, with an unused id.
     ///
     /// # Errors
-    /// 2 if the name of the agent is invalid.
+    /// 2 if the name of the agent is invalid, or differs from another agent's name only in case.
     pub fn header(&self, new: &NewSession, created: i64) -> anyhow::Result<Header> {
         let agent = &new.agent;
         let refuse = |why: &str| {
@@ -234,7 +234,7 @@ impl Store {
         })
     }
 
-    /// Returns the path of the file with the current session of an agent.
+    /// Returns the path of the file that names the current session of an agent.
     #[must_use]
     pub fn current_path(&self, agent: &str) -> PathBuf {
         self.directory(agent).join("current")
@@ -341,7 +341,7 @@ fn update(
     let found = looked.unwrap_or_default();
     let old = known.cloned().unwrap_or_default();
     let changed = i64::try_from(Stamp::of(&meta).modified / 1000).unwrap_or(0);
-    // claw0's transcripts have no header; only its index has the time of creation.
+    // claw0's transcripts have no header; the time of creation is only in its index.
     let remembered = Some(old.created).filter(|time| *time != 0);
     let created = found.created.or(remembered).or(found.first);
     Some(SessionEntry {

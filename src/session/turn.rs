@@ -134,8 +134,8 @@ pub fn holder(lock: &Path) -> Option<Pid> {
     fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??.pid
 }
 
-/// Waits until the process that holds the turn of a transcript has ended. This process then holds a shared lock
-/// until it ends itself. Returns false at once if no other process holds the turn.
+/// Waits until the process that holds the turn of a transcript ends or releases it. This process then holds a
+/// shared lock until it ends itself. Returns false at once if no other process holds the turn.
 #[must_use]
 pub fn await_end(transcript: &Path) -> bool {
     let Ok(file) = open(&lock_path(transcript, Purpose::Turn), false) else { return false };
