@@ -1,5 +1,6 @@
-//! The rules that a provider enforces on a list of messages. The messages of claw-rebuild never break one, claw-check
-//! reports violations, and claw-call refuses to send messages that break one.
+//! The rules that a provider enforces on a list of messages. The messages of claw-rebuild break none of them, except
+//! that the conversation may be unfinished. claw-check reports violations, and claw-call refuses to send messages that
+//! break one.
 
 use crate::exit::{Exit, fail};
 use crate::id::is_id;
@@ -81,7 +82,10 @@ fn check_blocks(message: &Message<'_>, index: usize, found: &mut Vec<Violation>)
                 found.push(broken("blank-text", index, "a text block is empty or white space"));
             }
             BlockKind::Thinking { .. } | BlockKind::Media if !block.fits(message.role) => {
-                let what = format!("a {} message cannot contain such a block", message.role);
+                let what = match block.kind {
+                    BlockKind::Media => "an assistant message cannot contain images or documents",
+                    _ => "a user message cannot contain thinking",
+                };
                 found.push(broken("block-role", index, what));
             }
             BlockKind::Thinking { signed: false } => {
