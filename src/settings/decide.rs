@@ -203,7 +203,7 @@ fn is_given(given: &ArgMatches, id: &str) -> bool {
         && given.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// Returns the value of a setting on the command line, if it is there.
+/// Returns the value that the command line gives a setting, if it gives one.
 #[must_use]
 pub fn by_flag(setting: &Setting, given: &ArgMatches) -> Option<SettingValue> {
     let id = setting.arg.get_id().as_str();

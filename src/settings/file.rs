@@ -80,7 +80,7 @@ pub const KEYS: &[&str] = &[
     "workspace",
 ];
 
-/// GoClaw's names in its `session` object, and the keys of the same settings.
+/// The names of settings in GoClaw's `session` object, each with our key for the same setting.
 pub const GOCLAW: [(&str, &str); 13] = [
     ("checkpoint.enabled", "checkpoint"),
     ("checkpoint.tokenThresholdPercents", "checkpoint-percents"),
@@ -238,7 +238,7 @@ impl ConfigFile {
     }
 
     /// Adds the settings in GoClaw's `session` object. The caller does this first, so that the settings' own keys
-    /// replace them.
+    /// override them.
     fn take_goclaw(&mut self, raw: &RawValue) {
         let mut leaves = Vec::new();
         let session = self.members("session", raw);

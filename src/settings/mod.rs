@@ -42,9 +42,9 @@ pub enum ValueKind {
 pub struct Setting {
     /// Its clap argument.
     pub arg: Arg,
-    /// The variable, `CLAW_BASE_URL`.
+    /// The variable, such as `CLAW_BASE_URL`.
     pub variable: String,
-    /// The key in the configuration file, `base-url`.
+    /// The key in the configuration file, such as `base-url`.
     pub key: String,
     /// The kind of its value, or of each element of a list.
     pub kind: ValueKind,
@@ -88,13 +88,13 @@ impl Setting {
         Some(Setting { key, variable, kind, is_list, arg: arg.clone() })
     }
 
-    /// Returns the name of the option, `--window`.
+    /// Returns the name of the option, such as `--window`.
     #[must_use]
     pub fn flag(&self) -> String {
         format!("--{}", self.arg.get_long().unwrap_or(&self.key))
     }
 
-    /// Returns the name of the hidden option that unsets it, `--no-window`.
+    /// Returns the name of the hidden option that unsets it, such as `--no-window`.
     #[must_use]
     pub fn opposite(&self) -> String {
         let opposite = opposite(&self.arg);

@@ -1,4 +1,4 @@
-//! The place of the configuration file.
+//! Finds the configuration file.
 
 use crate::exit::{Error, Exit};
 use crate::settings::Variables;
@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Returns the path of the file to use, which need not exist.
 ///
 /// # Errors
-/// Fails with 78 if no file is selected: `CLAW_CONFIG` is empty, or there is no home directory.
+/// Fails with 78 if no file is selected: `--no-config` is given, `CLAW_CONFIG` is empty, or there
+/// is no home directory.
 pub fn path(given: &ArgMatches, variables: Variables<'_>) -> anyhow::Result<PathBuf> {
     let usual = || usual_path(variables).ok_or("no home directory; set HOME, or give --config");
     let path = match chosen(given, "config", "CLAW_CONFIG", variables) {

@@ -90,7 +90,7 @@ pub fn text_of(content: &Content<'_>) -> String {
 
 /// Returns a result's content with only the spans of `shown`. A string stays a string; a list keeps its order, and the
 /// images and documents that are not left out. `text` is the content's text. Returns `None` if `shown` does not match
-/// it: another length or hash, a cut inside a character, or an image or document that the content does not have.
+/// it: a different length or hash, a cut inside a character, or an image or document that the content does not have.
 #[must_use]
 pub fn show<'a>(
     content: &Content<'a>,
@@ -120,8 +120,8 @@ pub fn show<'a>(
     }
 }
 
-/// Distributes a shortened text over the text blocks that it came from. Joined, they equal
-/// [`ResultText::render`]. The marker is in the first block of which something is left out.
+/// Distributes a shortened text over the text blocks that it came from. Joined, they equal [`ResultText::render`]. The
+/// marker is in the first block that loses text.
 fn show_blocks<'a>(blocks: &[Block<'a>], cut: &ResultText, record: Option<&str>) -> Vec<Block<'a>> {
     let total: usize = blocks.iter().filter_map(Block::says).map(|text| text.len()).sum();
     let (head_end, tail_start) = (cut.head.len(), total - cut.tail.len());

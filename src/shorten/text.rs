@@ -19,7 +19,7 @@ pub struct ResultText {
 }
 
 impl ResultText {
-    /// Creates a text of which nothing was left out.
+    /// Creates a complete text.
     #[must_use]
     pub fn whole(text: &str) -> ResultText {
         ResultText {

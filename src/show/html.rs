@@ -259,8 +259,8 @@ impl<'o, W: Write> Page<'o, W> {
     }
 }
 
-/// Returns the beginning of a page, up to its body. `title` is HTML. The policy permits neither scripts nor anything from
-/// elsewhere.
+/// Returns the beginning of a page, up to its body. `title` is HTML. Its content security policy permits no scripts and
+/// no external resources.
 #[must_use]
 pub fn head(language: &str, title: &str) -> String {
     format!(
@@ -377,7 +377,7 @@ fn safe<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
         Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-        // The headings of the page itself have higher levels.
+        // The page itself uses h1 to h3.
         Event::Start(Tag::Heading { level, .. }) => {
             let (id, classes, attrs) = (None, Vec::new(), Vec::new());
             Event::Start(Tag::Heading { level: below(level), id, classes, attrs })

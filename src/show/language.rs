@@ -13,7 +13,7 @@ const MIN_HITS: usize = 3;
 /// The maximum number of words in the text for each word from the language's list.
 const MAX_WORDS_PER_HIT: usize = 16;
 
-/// Words that are common in one language, and rare in the others that share its script.
+/// Common words of each language. Some are in several lists, so `by_words` accepts only a clear winner.
 const WORDS: [(&str, &str); 14] = [
     ("cs", "je se není že jsem jako ale který jsou při také nebo"),
     ("da", "og er ikke jeg af til det på som også hvad denne"),

@@ -1,9 +1,9 @@
 //! Writes entries as Markdown (CommonMark with GitHub's extensions).
 //!
-//! Headings name turns and speakers, and are the only headings outside block quotes. Messages are in block
-//! quotes, which close all constructs that a message leaves open. Raw HTML in messages is escaped, and so is
-//! anything that would load an image. Tool inputs and results are folded, in fences longer than any that they
-//! contain.
+//! Headings name sessions, turns and speakers, and are the only headings outside block quotes. Messages are
+//! in block quotes, which close all constructs that a message leaves open. Raw HTML in messages is escaped,
+//! and so is anything that would load an image. Tool inputs and results are folded, in fences longer than any
+//! that they contain.
 
 use super::chart::Prompt;
 use super::edit::{self, Edit};
@@ -42,7 +42,7 @@ impl<'o, W: Write> Markdown<'o, W> {
         Markdown { options, out, is_begun, has_index, speaker: None, marked: None }
     }
 
-    /// Writes an entry. The list of all prompts precedes the first one.
+    /// Writes an entry. The list of all prompts precedes the first entry that is not a session header.
     ///
     /// # Errors
     /// If it cannot be written.

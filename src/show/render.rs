@@ -656,7 +656,8 @@ fn prefix_width(prefix: &str) -> usize {
     if prefix.contains('│') { 2 } else { width(prefix) }
 }
 
-/// Returns true if the bracket at the start of this text, or the address after it, is not closed in it.
+/// Returns true if the link at the start of `text` may be incomplete: its bracket or its address is not closed, or
+/// the text ends right after the bracket.
 fn bracket_is_open(text: &str) -> bool {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
