@@ -94,8 +94,8 @@ impl<'i> Lines<'i> {
         }))
     }
 
-    /// Moves to the next batch of the open input, unless lines of this one are left. Returns false at the end of the
-    /// input.
+    /// Moves to the next batch of the open input, unless the current one has lines left. Returns false at the end of
+    /// the input.
     fn advance(&mut self) -> anyhow::Result<bool> {
         let Some(OpenInput { input, batches, next, .. }) = &mut self.open else { return Ok(false) };
         if next.index < batches.current().len() {

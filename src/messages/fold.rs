@@ -37,7 +37,8 @@ use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::io;
 
-/// The most messages that are kept pending while a call has no result. A result that comes later than that is left out.
+/// The maximum number of pending messages. A result that comes after more messages than this is left out, because its
+/// call has been laid out by then.
 const HORIZON: usize = 1000;
 
 /// A fold of records into messages. It borrows the text of the records until [`Fold::into_owned`].

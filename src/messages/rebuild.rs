@@ -106,7 +106,8 @@ impl<'i> Pass<'i> {
         self.view.compaction.is_some()
     }
 
-    /// Rebuilds the messages: calls `each` with each line, and passes each message to `out` as soon as it is complete.
+    /// Rebuilds the messages: calls `each` with every line, and passes each message to `out` as soon as it is
+    /// complete.
     ///
     /// # Errors
     /// As [`from_inputs`], and the errors of `out`.

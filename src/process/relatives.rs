@@ -1,4 +1,5 @@
-//! Parents and descendants of processes, from /proc. Without /proc none are found.
+//! Parents and descendants of processes, from /proc. Without /proc, only the parent of this process
+//! is found.
 
 use rustix::process::{Pid, getppid};
 use std::fs::{read_dir, read_to_string};

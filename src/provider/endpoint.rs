@@ -110,7 +110,8 @@ impl Endpoint {
         self.require_key()
     }
 
-    /// Checks that the HTTP library accepts the URL and the certificates. Only claw-call has that library.
+    /// Checks that the HTTP library accepts the URL and the certificates. [`Endpoint::check`] does not do this, so
+    /// that only claw-call contains the library.
     fn check_transport(&self) -> anyhow::Result<()> {
         if self.provider == Provider::Offline {
             return Ok(());

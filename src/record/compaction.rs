@@ -12,7 +12,7 @@ const KEPT_HEADING: &str = "[Words of the user, kept as they were]";
 /// The line before pinned texts.
 const PINNED_HEADING: &str = "[Pinned, kept as it was]";
 
-/// A summary, and the texts that are kept verbatim beside it.
+/// A summary, and the texts that are kept verbatim along with it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Summary {
     /// The summary itself.

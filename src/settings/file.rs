@@ -296,7 +296,7 @@ impl ConfigFile {
     /// Returns the value of a setting, if the file has one.
     ///
     /// # Errors
-    /// Fails with 78 if the value has the wrong type.
+    /// Fails with 78 if the value has the wrong type, or is a list that is empty or has an empty element.
     pub fn value(&self, setting: &Setting) -> anyhow::Result<Option<SettingValue>> {
         let (Some(path), Some(entry)) = (&self.path, self.entry(&setting.key)) else {
             return Ok(None);

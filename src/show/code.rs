@@ -34,7 +34,7 @@ pub enum CodePart {
 }
 
 impl CodePart {
-    /// Returns the class of such a part in HTML; `None` if it needs none.
+    /// Returns the HTML class for this kind of code; `None` if it needs none.
     pub fn class(self) -> Option<&'static str> {
         Some(match self {
             CodePart::Plain => return None,
@@ -49,7 +49,7 @@ impl CodePart {
         })
     }
 
-    /// Returns the style of such a part on a terminal.
+    /// Returns the terminal style for this kind of code.
     pub fn style(self) -> Style {
         match self {
             CodePart::Plain => Style::PLAIN,

@@ -1,4 +1,4 @@
-//! Emphasis beside Chinese, Japanese and Korean text.
+//! Emphasis next to Chinese, Japanese and Korean text.
 //!
 //! In CommonMark, `**` ends emphasis only if no punctuation precedes it, or a space or punctuation follows.
 //! That fails for languages without spaces: nothing in `これは**「永久」**です` would be emphasised. A proposed
@@ -23,7 +23,7 @@ pub struct Marked<'t> {
 }
 
 impl<'t> Marked<'t> {
-    /// Marks delimiters of emphasis beside CJK text.
+    /// Marks delimiters of emphasis next to CJK text.
     pub fn new(text: &'t str) -> Marked<'t> {
         Marked::at(text, places(text))
     }

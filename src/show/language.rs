@@ -98,7 +98,7 @@ impl Languages {
         }
     }
 
-    /// Returns the language of most of the text; English if none is certain.
+    /// Returns the language with the most text; English if no language is certain.
     pub fn main(&self) -> &'static str {
         self.0.iter().max_by_key(|(_, length)| **length).map_or("en", |(language, _)| *language)
     }

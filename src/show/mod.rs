@@ -2,8 +2,8 @@
 //!
 //! [`walk`] reads records in file order and turns them into [`ShownEntry`] values, the same for every format.
 //! Compacted records are shown like all others, and view records are shown at their place in the file.
-//! [`text`], [`markdown`] and [`html`] write one entry at a time, so memory depends on the longest record,
-//! not on the length of the transcript. `words` has the texts that all formats share.
+//! [`text`], [`markdown`] and [`html`] write one entry at a time, so the text of a long transcript is never
+//! in memory as a whole. `words` has the texts that all formats share.
 //!
 //! Control and direction characters in a transcript are escaped before they reach the output, and each format
 //! escapes text that would be taken for its markup.

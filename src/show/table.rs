@@ -73,7 +73,8 @@ impl Table {
         (0..height).map(line).collect()
     }
 
-    /// Returns the width of each column. The widest columns are reduced until the table fits.
+    /// Returns the width of each column. The widest columns are reduced until the table fits, or none is
+    /// wider than [`MIN_COLUMN`].
     fn widths(&self, room: usize) -> Vec<usize> {
         let count = self.alignments.len();
         let widest = |column: usize| {

@@ -1,7 +1,7 @@
 //! Looks up exchanges by their request, and describes the nearest one if there is no match.
 //!
-//! A recorder names a directory after the key of its request, so a lookup reads only the directories with that name, and
-//! those that a person has named. All are read before a request counts as not recorded.
+//! A recorder names a directory after the key of its request, so a lookup reads only the directories with that name,
+//! and those that a person has named. If none of these match, all directories are read.
 
 use super::diff::{Difference, compare};
 use super::{Exchange, files, key};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct Cassette {
     dir: PathBuf,
     recordings: Vec<Recording>,
-    /// For each request, the number of its first recordings that are left out.
+    /// The number of recordings of each request that are skipped at the beginning.
     skipped: usize,
 }
 
@@ -39,12 +39,12 @@ pub enum LookupError {
     Broken(anyhow::Error),
 }
 
-/// A failed lookup: nothing is recorded for the request, or all its recordings were already returned or left out.
+/// A failed lookup: nothing is recorded for the request, or all its recordings were already returned or skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
     /// The request's key.
     pub key: String,
-    /// The number of exchanges recorded for exactly this request, all of them already returned or left out.
+    /// The number of exchanges recorded for exactly this request, all of them already returned or skipped.
     pub given: usize,
     /// The directory of the nearest recording, if there is one and `given` is 0.
     pub nearest: Option<String>,
@@ -77,7 +77,7 @@ impl Cassette {
         Ok(self.recordings.len() as u64)
     }
 
-    /// Leaves out the first `count` recordings of each request.
+    /// Skips the first `count` recordings of each request.
     #[must_use]
     pub fn skip(self, count: u64) -> Cassette {
         Cassette { skipped: usize::try_from(count).unwrap_or(usize::MAX), ..self }

@@ -52,7 +52,7 @@ impl Draft {
         self.text.is_empty() && self.refusal.is_empty() && self.calls.is_empty()
     }
 
-    /// Returns the text, the refusal, and a placeholder for each dropped part as text blocks.
+    /// Returns the text, the refusal, and a placeholder for each dropped kind of content, as text blocks.
     fn text_blocks(text: RawString, refusal: RawString, left_out: &[String]) -> Vec<String> {
         let words = left_out.iter().map(|kind| RawString::of(&format!("[{kind}]")));
         let all = [text, refusal].into_iter().chain(words);

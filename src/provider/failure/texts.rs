@@ -12,8 +12,8 @@
 //! sentence. Quotations and later sentences never decide. The tests quote a sample of every row in several ways,
 //! and fail for a row without a sample.
 //!
-//! Patterns are case-insensitive. The only Unicode classes they may use are `\s`, `\d` and `\w`: the `regex` crate
-//! is built without the tables of the others.
+//! Patterns are case-insensitive. The only Unicode classes they may use are `\s`, `\d` and `\w`: the `regex` crate is
+//! built without the tables of the other classes.
 
 use std::sync::OnceLock;
 
