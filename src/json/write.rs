@@ -326,8 +326,8 @@ macro_rules! opening {
     };
 }
 
-/// The text of another member up to its value, `member!("content")`, or with a value that is not a string,
-/// `member!("is_error": true)`.
+/// The text of another member up to its value, `member!("content")`, or including a value that is not a
+/// string, `member!("is_error": true)`.
 macro_rules! member {
     ($name:literal $(: $value:literal)?) => {
         concat!(",\"", $name, "\":" $(, $value)?)

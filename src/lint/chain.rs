@@ -181,7 +181,7 @@ fn is_session(text: &str) -> bool {
 /// A line that begins with an id of `claw-append`.
 struct Sealed<'a> {
     id: &'a str,
-    /// The line after its id member.
+    /// The rest of the line, after the id member.
     rest: &'a str,
 }
 

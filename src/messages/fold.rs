@@ -59,7 +59,7 @@ pub struct Fold<'v, 'b, F> {
     /// Provider counts in records before this offset are invalid: a record at this offset changed the messages that
     /// they cover.
     counts_from: u64,
-    /// True after a retracted prompt: the next text of the assistant belongs to another reply than the text before the
+    /// True after a retracted prompt: the assistant's next text belongs to a different reply from its text before the
     /// prompt, even if the two are merged into one message.
     is_other_reply: bool,
 }

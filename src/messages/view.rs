@@ -39,7 +39,7 @@ pub struct EffectiveCompaction {
 }
 
 impl EffectiveCompaction {
-    /// Creates it from the record of a compaction and its content.
+    /// Creates the compaction in effect from its record and the content of that record.
     #[must_use]
     pub fn new(
         record: &Record<'_>,

@@ -33,7 +33,7 @@ pub struct EndpointOptions {
     pub beta: String,
     /// True if plain HTTP to other machines is allowed.
     pub insecure_http: bool,
-    /// The environment variables, for hints on keys.
+    /// The environment variables, for hints about keys in error messages.
     pub variables: Variables<'static>,
 }
 

@@ -63,7 +63,11 @@ mod tests {
             assert_eq!(Scale::parse(&scale.to_string()), Some(scale));
             assert_eq!(scale.apply(ours), theirs);
         }
-        assert_eq!(Scale::new(5, 12_000).apply(12_000), 3000, "out of bounds");
+        assert_eq!(
+            Scale::new(5, 12_000).apply(12_000),
+            3000,
+            "a scale beyond the bounds is clamped"
+        );
         for raw in ["0", "0.2", "9", "-1", "1e9", "null", "\"1\"", ""] {
             assert_eq!(Scale::parse(raw), None, "{raw}");
         }

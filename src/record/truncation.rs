@@ -6,9 +6,9 @@ use crate::json::{self, Object, elements};
 /// The part of a tool result that is kept, and a description of the complete result.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct KeptSpan {
-    /// Bytes kept from the beginning.
+    /// The number of bytes kept from the beginning.
     pub head: u64,
-    /// Bytes kept from the end.
+    /// The number of bytes kept from the end.
     pub tail: u64,
     /// The length of the complete text in bytes.
     pub bytes: u64,

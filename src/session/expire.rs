@@ -1,4 +1,4 @@
-//! Selects the sessions that are beyond a limit of age or number.
+//! Selects the sessions that are beyond a limit on age or number.
 
 use super::SessionEntry;
 use std::collections::HashMap;

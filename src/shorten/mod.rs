@@ -212,7 +212,10 @@ mod tests {
         let text = format!("{}\nerror: it broke", "line\n".repeat(1000));
         let short = shorten(&text, 600, 0.7).unwrap();
         assert!(short.ends_with("error: it broke"), "{short}");
-        assert!(!shorten(&text, 600, 1.0).unwrap().contains("broke"), "1 keeps the head only");
+        assert!(
+            !shorten(&text, 600, 1.0).unwrap().contains("broke"),
+            "with a ratio of 1, only the head is kept"
+        );
     }
 
     #[test]
@@ -231,12 +234,20 @@ mod tests {
     fn v43_shortening_again_keeps_one_marker() {
         let text = "some words on a line\n".repeat(500);
         let once = shorten(&text, 2000, 0.7).unwrap();
-        assert_eq!(plan(&ResultText::guess(&once), 2000, 0.7, None), None, "already within");
+        assert_eq!(
+            plan(&ResultText::guess(&once), 2000, 0.7, None),
+            None,
+            "the text is already within the limit"
+        );
         let again = ResultText::guess(&once);
         let shown = plan(&again, 800, 0.7, None).unwrap();
         let twice = again.keep(shown.head as usize, shown.tail as usize).render(None);
         assert_eq!(twice.matches(OPEN).count(), 1, "{twice}");
-        assert_eq!(twice, shorten(&text, 800, 0.7).unwrap(), "as if cut once");
+        assert_eq!(
+            twice,
+            shorten(&text, 800, 0.7).unwrap(),
+            "shortening twice gives the same text as shortening once"
+        );
     }
 
     #[test]

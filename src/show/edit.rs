@@ -6,7 +6,7 @@
 use crate::json::{self, Object};
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-/// The lines of context around each change.
+/// The number of lines of context around each change.
 const CONTEXT: usize = 3;
 /// The number of lines above which texts are not compared, because that takes quadratic time.
 const MAX_LINES: usize = 4000;

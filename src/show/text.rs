@@ -12,9 +12,9 @@ use crate::printable::{printable, printable_json};
 use crate::record::content::Role;
 use std::io::{self, Write};
 
-/// The lines of a result or a summary that are shown when it is folded.
+/// The number of lines of a result or a summary that are shown when it is folded.
 const FOLDED: usize = 6;
-/// The lines of a diff that are shown when it is folded.
+/// The number of lines of a diff that are shown when it is folded.
 const DIFF: usize = 24;
 /// The minimum width of the layout in columns.
 const NARROWEST: usize = 24;
