@@ -3,8 +3,8 @@
 //!     scripts/dev/gen-corpus --ids 8 >corpus.jsonl
 //!     CLAW_BENCH=corpus.jsonl cargo bench
 //!
-//! The last column has the throughput, in bytes of the transcript. scripts/dev/bench measures whole programs, also in
-//! comparison with others.
+//! The row below the times of a benchmark has its throughput, in bytes of the transcript. scripts/dev/bench measures
+//! whole programs, also in comparison with others.
 
 #![allow(clippy::expect_used, reason = "a benchmark cannot run without its input")]
 

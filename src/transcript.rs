@@ -294,8 +294,8 @@ pub fn append_state(path: &Path, line: &str) -> anyhow::Result<()> {
 /// The number of bytes that are read first at the end of a file. The last line is nearly always shorter.
 const NEAR: u64 = 4 * 1024;
 
-/// Refuses a file that is not a transcript, and a transcript of another program. In a tree of records, that program
-/// would no longer find its newest entry after an append.
+/// Refuses a file that is not a transcript, and a transcript of another program. Some of these programs link their
+/// records into a tree, and would no longer find the newest entry after an append.
 fn require_transcript(file: &File, path: &Path) -> anyhow::Result<()> {
     let name = path.display().to_string();
     let input = file.try_clone().and_then(|file| Input::file(&name, file));

@@ -131,7 +131,7 @@ pub fn truncate(
 }
 
 /// Updates the kept spans in `_meta`, and drops the provider's counts that include text that is now shortened. If
-/// there is a `scale`, it was derived from the counts, and all of them are dropped.
+/// there is a `scale`, which was derived from the counts, it replaces all of them.
 fn update_meta(messages: &mut [Message<'_>], results: &[FoundResult<'_>], scale: Option<Scale>) {
     let changed = || results.iter().filter(|result| result.shown.is_some());
     let Some(first) = changed().map(|result| result.message).min() else { return };

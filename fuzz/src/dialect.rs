@@ -1,10 +1,10 @@
-//! Formats of other programs: claw0's two formats, trees, and all of them in one file.
+//! Lines in claw0's two formats, lines of other programs' trees, and records of clawutils, in any order in one file.
 
 use crate::{expect, laws};
 use clawutils::dialect;
 use clawutils::json::Object;
 
-/// Lines that other programs write. `#` is replaced with the digit that the second byte selects.
+/// The lines that the first byte of a pair selects. `#` is replaced with the digit that the second byte selects.
 const LINES: [&str; 24] = [
     // claw0's first format.
     r##"{"type":"session","id":"81efc48888b#","key":"main:cli:user","created":"2026-01-01T00:00:00+00:00"}"##,
@@ -25,7 +25,7 @@ const LINES: [&str; 24] = [
     r##"{"type":"session","version":#,"id":"a","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}"##,
     r##"{"type":"message","id":"b#","parentId":"a","timestamp":"x","message":{"role":"user","content":"q"}}"##,
     r##"{"type":"compaction","id":"d#","parentId":"b#","summary":"s","firstKeptEntryId":"b#","tokensBefore":9}"##,
-    // Almost trees.
+    // Lines like those of trees. Only the last one is recognised as part of a tree: an escape in its type is decoded.
     r##"{"type":"session","timestamp":"x","created":"x"}"##,
     r##"{"type":"message","message":"words"}"##,
     r##"{"type":"message","content":"words"}"##,
@@ -38,10 +38,10 @@ const LINES: [&str; 24] = [
     r##"{"id":"h#","type":"error","ts":5.5,"class":"overflow","status":400,"message":"m","model":"m"}"##,
 ];
 
-/// The lines that identify a file as a tree.
+/// The indices of the lines that identify a file as a tree.
 const TREES: [usize; 3] = [12, 13, 19];
 
-/// Tests `bytes` as lines of other programs.
+/// Tests the transcript that `bytes` select, two bytes for each line.
 pub fn run(bytes: &[u8]) {
     let mut text = Vec::new();
     for pair in bytes.chunks_exact(2) {

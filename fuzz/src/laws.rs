@@ -80,8 +80,8 @@ fn has_tree(input: &Input) -> bool {
     any_object(input, 0, |line| dialect::foreign_tree(&line.object).is_some())
 }
 
-/// Checks that the bytes before `cut` give the same messages up to the last, which is only extended, unless a view
-/// record follows.
+/// Checks that the bytes after `cut` only add messages or extend the last one. Checks nothing if there is a view record
+/// among these bytes.
 fn check_only_end_changes(input: &Input, bytes: &[u8], cut: usize, now: &Rebuilt) -> Law {
     let is_view = |line: LineObject<'_>| record::parse(&line.object).is_ok_and(|it| it.is_view());
     if any_object(input, cut as u64, is_view) {

@@ -10,7 +10,7 @@ use clawutils::json;
 use memchr::memmem::{self, Finder};
 use std::slice;
 
-/// The block size in bytes; a block may end anywhere.
+/// The size of the blocks in which inputs are read, in bytes. A block may end anywhere in a line.
 const BLOCK: usize = 256 * 1024;
 
 /// A line: its offset and its bytes.
@@ -51,8 +51,7 @@ fn check_scan_ahead(input: &Input, from: u64, lines: &[Split]) {
     assert_eq!(ahead, alone, "lines from byte {from} on, scanned ahead and alone");
 }
 
-/// Describes everything about a line, except whether it may have surrogates, which can differ for a line that was only
-/// scanned.
+/// Describes a line completely, except for `may_have_surrogates`, which can differ if the line was scanned ahead.
 fn described(line: Line<'_>) -> String {
     match line {
         Ok(LineObject { object, place, offset }) => {
@@ -92,7 +91,7 @@ fn split(input: &Input, from: u64) -> Vec<Split> {
     out
 }
 
-/// Checks that the content of a line is an object at the stated place, and that findings are at theirs.
+/// Checks that each object in a line is at its stated place, and that each finding is inside the line.
 fn check_places(line: &[u8], place: Place) {
     let whole = place.offset..=place.offset + place.length;
     for found in line::read_line(line, place, 0) {
@@ -114,7 +113,8 @@ fn check_places(line: &[u8], place: Place) {
     }
 }
 
-/// Checks that reading backwards gives the lines that hold a needle, and no others, from `floor` on if requested.
+/// Checks that reading backwards gives exactly the lines that contain a needle, also if the search is told after its
+/// first line to stop at `floor`.
 fn check_backwards(input: &Input, lines: &[Split], floor: u64) {
     let words = ["\"type\"", "\"user\"", "\"content\"", "\"id\""];
     for count in 1..=words.len() {

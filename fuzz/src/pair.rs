@@ -1,8 +1,8 @@
 //! Short conversations: calls, results and view records in any order, with few ids.
 //!
 //! Two bytes make a record, so a change of one byte changes one record. The first byte selects the kind of the
-//! record and its id; the second selects the id of its call, its text, and the record that it refers to, as far as
-//! the kind has these.
+//! record and its id. The second selects the id of its call, its text, and the record that it refers to, if records of
+//! this kind have them.
 
 use crate::any::is_accepted;
 use crate::{expect, laws};
@@ -55,7 +55,7 @@ fn transcript(bytes: &[u8]) -> Vec<u8> {
 fn members(kind: u8, about: u8, ids: &[String]) -> Option<String> {
     let call = CALLS[usize::from(about & 3)];
     let words = format!("w{about}");
-    // This record, or one of the fifteen before it; there is none before the first.
+    // The id of this record, or of one of the fifteen before it; "nowhere" if there are fewer.
     let target = ids.iter().rev().nth(usize::from(about >> 4)).map_or("nowhere", String::as_str);
     Some(match kind {
         0 | 1 => user(&format!(r#""{words}""#)),

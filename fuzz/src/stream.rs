@@ -45,7 +45,8 @@ pub fn run(bytes: &[u8]) {
         assert_eq!(status, 200);
         for line in reply.to_records("p").lines {
             assert!(!line.contains('\n'), "{line}");
-            // Numbers beyond the range of a double are kept unchanged, but this reader does not accept them.
+            // Numbers beyond the range of a double, lone surrogates and deep nesting are kept unchanged, but serde_json
+            // does not accept them.
             if let Err(error) = serde_json::from_str::<Value>(&line) {
                 let why = error.to_string();
                 let is_known = ["number out of range", "surrogate", "escape", "recursion"];

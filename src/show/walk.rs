@@ -26,8 +26,9 @@ use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The minimum number of tool calls that are remembered for late results. Also the number of records that are
-/// remembered to find the first one that a compaction keeps.
+/// The minimum number of newest tool calls to remember, so that their results can name them. Also the maximum number
+/// of results to remember that precede their call, and of records among which the first one that a compaction keeps
+/// is looked up.
 const KEPT: usize = 4096;
 /// The length limit of the part of an input that identifies a call, in characters.
 const MAX_INPUT: usize = 60;
@@ -35,7 +36,7 @@ const MAX_INPUT: usize = 60;
 /// A function that receives entries.
 type Each<'e> = dyn FnMut(&ShownEntry) -> io::Result<()> + 'e;
 
-/// A walk through a transcript. It continues where it ended, so that a file can be read while it grows.
+/// A walk through a transcript. It keeps its state between reads, so that a file can be shown while it grows.
 #[derive(Debug)]
 pub struct TranscriptWalk<'v> {
     view: Rc<View>,
@@ -44,9 +45,9 @@ pub struct TranscriptWalk<'v> {
     turns: Turns,
     number: u64,
     reply: OpenReply,
-    /// The newest calls, and older ones: for each id the tool and the start of the input.
+    /// The tool and the start of the input of each call, by id: the newest calls, and those before them.
     names: [HashMap<String, (String, String)>; 2],
-    /// The calls whose results came before them, as in claw0's first format.
+    /// The call ids of results that came before their calls, as in claw0's first format.
     early: HashSet<String>,
     /// The ids of the newest records that become messages, and the number of such records before each.
     recent: VecDeque<(String, u64)>,
@@ -362,13 +363,13 @@ impl<'v> TranscriptWalk<'v> {
         }));
         match self.reply.calls.contains(id) {
             true => self.reply.state.end(),
-            // A result that belongs to another reply was shown in between.
+            // The result belongs to another reply. What follows it in this one gets a heading again.
             false => self.reply.is_open = false,
         }
     }
 
     /// Returns the part of a result that a truncation keeps, and the tokens that it saves. A truncation that
-    /// does not match the result is reported and not applied.
+    /// does not match the result is reported and not applied, unless redaction has changed the record.
     fn shortened(
         &mut self,
         id: &str,

@@ -146,7 +146,7 @@ pub fn media(it: &Media) -> String {
     facts.join(", ")
 }
 
-/// Describes a block of another type.
+/// Describes a block that is shown only by its type and size.
 pub fn other(kind: &str, bytes: usize) -> String {
     format!("{kind}, {}", plural(bytes as u64, "byte"))
 }

@@ -92,8 +92,8 @@ pub fn wrap(line: &str, room: usize) -> Vec<String> {
     first.into_iter().chain(rows.map(|row| [&hang, &line[row]].concat())).collect()
 }
 
-/// Returns the rows of a line: the first with `first` columns, the others with `room`. Spaces at the end of a
-/// row belong to no row. If the line grows, all rows but the last stay the same.
+/// Returns the byte ranges of a line's rows: the first row has at most `first` columns, the others `room`. Spaces
+/// at a line break are left out of both rows. If the line grows, all rows but the last stay the same.
 pub fn rows(line: &str, first: usize, room: usize) -> Vec<Range<usize>> {
     if is_short(line, first) {
         return std::iter::once(0..line.len()).collect();

@@ -28,7 +28,7 @@ pub(super) struct FoundResult<'a> {
     pub shown: Option<KeptSpan>,
     /// The names of the images and documents that are left out.
     media: Vec<String>,
-    /// The number of them that this truncation left out.
+    /// The number of images and documents that this truncation left out.
     pub left_out: usize,
     /// True if this truncation shortened its text.
     pub is_shorter: bool,

@@ -1,5 +1,5 @@
-//! claw-append: it keeps the bytes that a file has and every record that it acknowledged, even if the file is
-//! damaged, the disk is full, other processes write, or it is killed.
+//! claw-append never changes the bytes of a file and loses no record that it acknowledged, even if the file is
+//! damaged, the disk is full, other processes write, or the program is killed.
 
 mod each;
 

@@ -118,7 +118,7 @@ impl OddLine {
     }
 }
 
-/// Returns the rules named in JSON diagnostics.
+/// Returns the rules named in JSON findings, except `open-mode`.
 fn rules(lines: &str) -> Vec<String> {
     let rule = |line: &str| Some(line.split_once(r#""rule":""#)?.1.split('"').next()?.to_owned());
     let mut rules: Vec<String> = lines.lines().filter_map(rule).collect();

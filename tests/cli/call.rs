@@ -738,7 +738,7 @@ fn the_offline_provider_needs_no_environment_and_is_deterministic() {
     offline(&[], HELLO).success().stdout(run.stdout_text());
 }
 
-/// The messages need not come from claw-rebuild.
+/// claw-rebuild writes no such messages, but another program may.
 #[test]
 fn audit_01_messages_that_end_in_thinking_are_refused() {
     for block in [

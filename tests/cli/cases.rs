@@ -1,5 +1,5 @@
-//! tests/CASES.md and the names of tests agree: each numbered requirement has a test, and each number in a test name
-//! has a row.
+//! tests/CASES.md and the names of tests agree: each numbered requirement has a test, and each number in a name
+//! `audit_NN_...` has a row.
 
 use std::collections::BTreeSet;
 use std::fs;

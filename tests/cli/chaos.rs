@@ -16,7 +16,7 @@ const SEQUENCES: [u64; 2] = [40, 2000];
 const TOGETHER: usize = 4;
 /// The maximum number of retries of one call.
 const RETRIES: usize = 1;
-/// The exit statuses that claw-turn(1) documents.
+/// The exit statuses that claw-turn(1) documents for these failures.
 const DOCUMENTED: [i32; 8] = [0, 3, 4, 6, 69, 75, 76, 77];
 
 /// A deterministic pseudorandom generator (xorshift).

@@ -1,4 +1,5 @@
-//! claw-chat: the exercises of two chapters of claw0 typed on a terminal, user errors, and input from a pipe.
+//! claw-chat on a terminal and with input from a pipe: the exercises of two chapters of claw0, commands, keys,
+//! interruptions and user errors.
 
 use std::time::Duration;
 
@@ -407,7 +408,7 @@ fn tools_run_after_the_user_confirms() {
     pty.end().success();
 }
 
-/// The messages of the current session.
+/// Returns the messages of the current session.
 fn messages(sandbox: &Sandbox) -> String {
     let script = "claw-rebuild \"$(claw-session path \"$(claw-session current)\")\"";
     sandbox.sh(script).assert().success().stdout_text()

@@ -63,7 +63,7 @@ impl Damage {
         Damage::of(&lines, rule, at, 65)
     }
 
-    /// [`conversation`] with these records appended; record number `line` among them is invalid.
+    /// [`conversation`] with these records appended. The finding is about record number `line` among them.
     fn appended(more: &[Value], rule: &'static str, line: usize, status: i32) -> Damage {
         let damage = Damage::of(&lines(), rule, 7 + line, status);
         Damage { more: more.to_vec(), ..damage }
