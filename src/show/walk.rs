@@ -26,9 +26,9 @@ use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The minimum number of newest tool calls to remember, so that their results can name them. Also the maximum number
-/// of results to remember that precede their call, and of records among which the first one that a compaction keeps
-/// is looked up.
+/// The minimum number of newest tool calls that a walk remembers, to name them at their results. Also the maximum
+/// number of records that it remembers, to find the first one that a compaction keeps, and of results that precede
+/// their calls.
 const KEPT: usize = 4096;
 /// The length limit of the part of an input that identifies a call, in characters.
 const MAX_INPUT: usize = 60;

@@ -160,7 +160,7 @@ fn an_invalid_answer_ends_with_69() {
             .stdout("")
             .stderr(contains("claw-call: "));
     }
-    // K-6: the diagnostic quotes the answer.
+    // The diagnostic quotes the answer.
     provider.script(Step::Raw { status: 502, headers: vec![], body: html.into() });
     hello(&provider, &["--max-retries", "0"]).stderr(contains("502 Bad Gateway"));
 }

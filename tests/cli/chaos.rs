@@ -104,8 +104,8 @@ fn sequence(seed: u64, before: &[u8]) {
     );
 }
 
-/// V60: a request that was refused as too long is not sent again, and no request is sent more often than the
-/// retries allow.
+/// Checks that a request that was refused as too long is not sent again, and that no request is sent more often than
+/// the retries allow.
 fn assert_no_forbidden_repeat(requests: &[Recorded], told: &str) {
     let mut sent: HashMap<&[u8], (usize, bool)> = HashMap::new();
     for request in requests {

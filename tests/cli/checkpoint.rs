@@ -1,5 +1,5 @@
-//! claw-checkpoint: when a checkpoint is due, the request, any reply to it, and the checkpoint that claw-rebuild
-//! shows.
+//! claw-checkpoint: when a checkpoint is due, the request for it, usable and unusable replies, and the checkpoint in
+//! the messages of claw-rebuild --meta.
 
 mod behind;
 
@@ -185,7 +185,7 @@ fn v72_turns_are_counted_since_the_last_checkpoint_across_compactions() {
     assert!(!is_made(&sandbox, &options), "nine turns");
     Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
     assert!(is_made(&sandbox, &options), "ten turns");
-    assert!(!is_made(&sandbox, &options), "none since");
+    assert!(!is_made(&sandbox, &options), "no turn since the checkpoint");
     Conversation::plain(12, 20).append(&sandbox, "s.jsonl");
     // Six turns since the checkpoint; the compactions remove some of them from the messages.
     for _ in 0..2 {
@@ -207,7 +207,7 @@ fn v72_turns_are_counted_since_the_last_checkpoint_across_compactions() {
     assert!(!is_made(&sandbox, &options), "nine turns");
     Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
     assert!(is_made(&sandbox, &options), "ten turns");
-    assert!(!is_made(&sandbox, &options), "none since");
+    assert!(!is_made(&sandbox, &options), "no turn since the checkpoint");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn first_of_each_kind() -> Vec<Value> {
     rows
 }
 
-/// K-1, K-2, K-5, K-7, K-8, V64. The unit tests of the failure table cover all rows.
+/// The unit tests of the failure table cover all rows.
 #[test]
 fn k7_the_program_classifies_rows_of_the_table() {
     let (rows, sandbox) = (first_of_each_kind(), Sandbox::new());
@@ -146,7 +146,7 @@ fn a_successful_reply_is_not_classified() {
     sandbox.cmd("claw-call").args(["--header", "a: b"]).assert().code(2);
 }
 
-/// T-4: no text of a provider reaches a terminal raw or adds a line.
+/// No text of a provider reaches a terminal unescaped or adds a line.
 #[test]
 fn the_text_of_a_provider_is_escaped() {
     let sandbox = Sandbox::new();

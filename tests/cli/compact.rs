@@ -25,10 +25,10 @@ fn estimate(sandbox: &Sandbox, messages: String) -> u64 {
 // ---- the cut -----------------------------------------------------------------------------------
 
 #[test]
-fn v49_the_number_of_covered_messages_follows_the_table() {
+fn v49_the_number_of_messages_determines_how_many_are_covered() {
     let (long, window) = ((3000, &[][..]), (100, &["--window", "100000"][..]));
-    // The unit tests in src/compact/cut.rs cover the whole table. The size matters only if the window is known and
-    // too small.
+    // The unit tests in src/compact/cut.rs try more numbers. The length of the messages matters only if the window is
+    // known and too small.
     for (n, expected, (length, args)) in [
         (0, 0, (100, &[][..])),
         (5, 0, (100, &[])),
@@ -45,7 +45,7 @@ fn v49_the_number_of_covered_messages_follows_the_table() {
         let run = compact(&sandbox, args);
         if expected == 0 {
             run.code(5).stdout("").stderr(contains("nothing to gain: "));
-            assert_eq!(calls(&sandbox), 0, "D42: no call");
+            assert_eq!(calls(&sandbox), 0, "a model was called");
         } else {
             let run = run.success();
             assert_eq!(covered(&sandbox, &run.json_one()), expected, "{n} of {length}");
@@ -216,7 +216,7 @@ fn the_record_rebuilds_to_the_summary_an_acknowledgement_and_the_kept_messages()
     assert_eq!(lines[1], acknowledgement);
     let kept: String = before.split_inclusive('\n').skip(6).collect();
     assert!(lines[2..].concat() == kept, "the kept messages have changed");
-    assert!(sandbox.read("s.jsonl").starts_with(&file), "D38: the transcript was rewritten");
+    assert!(sandbox.read("s.jsonl").starts_with(&file), "the transcript was rewritten");
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn v57_files_are_listed_across_all_compactions() {
         conversation.append(&sandbox, "s.jsonl");
         record = compacted(&sandbox, &[]);
     }
-    // A file is listed only once its calls are covered.
+    // A file is not listed before the calls that use it are covered.
     Conversation::plain(20, 50).append(&sandbox, "s.jsonl");
     assert_eq!(record["details"]["modified_files"], json!([]));
     record = compacted(&sandbox, &[]);
@@ -564,7 +564,7 @@ fn the_model_is_called_with_the_given_options() {
         ["--provider", "anthropic", "--model", "m x", "--base-url", url, "--window", "9000"];
     compact(&sandbox, &given).success();
     let args = sandbox.read_text("args.1");
-    // An eighth of the budget for the request.
+    // The maximum length of the summary, 787 tokens, is an eighth of the budget for the request.
     assert_eq!(args.lines().collect::<Vec<_>>(), [&["--max-tokens", "787"][..], &given].concat());
     compact(&sandbox, &[]).success();
     assert_eq!(sandbox.read_text("args.2"), "--max-tokens\n2048\n");
@@ -928,7 +928,7 @@ fn the_users_rules_survive_ten_summaries_without_a_model() {
 }
 
 #[test]
-fn the_local_source_ends_with_5_if_nothing_is_gained_and_excludes_a_given_summary() {
+fn the_local_source_cannot_shorten_a_short_conversation_and_excludes_a_given_summary() {
     let sandbox = Sandbox::new();
     Conversation::new().user("a").assistant("b").append(&sandbox, "s.jsonl");
     let args = ["--window", "4000", "--call", "exit 69 #", "--fallback", "local"];

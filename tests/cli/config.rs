@@ -262,7 +262,7 @@ fn an_invalid_file_is_reported_with_the_key_and_the_nearest_valid_one() {
         if args.clone().count() == 0 {
             config(&sandbox, &["check"]).assert().code(78).stdout("").stderr(contains(&why));
         }
-        // This works even if the file is invalid.
+        // The path is printed even if the file is invalid.
         config(&sandbox, &["path"]).assert().success().stdout(format!("{path}\n"));
     }
 }

@@ -14,7 +14,7 @@ const FILE: &str = "s.jsonl";
 /// The provider's count for the prompt of [`anchor`], which is close to our estimate.
 const COUNT: u64 = 4200;
 
-/// A prompt and a long result.
+/// The records before the count, with the numbers 0 to 3: a prompt, and a call with a long result.
 fn before() -> Conversation {
     Conversation::new().user(&words(1000)).tool(log(250))
 }
@@ -96,7 +96,7 @@ fn undo(sandbox: &Sandbox, what: &str) {
 
 type Step = fn(&Sandbox);
 
-/// View records appended after the count: their effect, how to append them, and whether the count is still valid.
+/// View records appended after the count: what they change, how to append them, and whether the count is still valid.
 /// Records 0 to 3 are before the count, 4 has the count, 5 to 10 are after it, and view records begin at 11.
 const AFTER_THE_COUNT: [(&str, &[Step], bool); 24] = [
     ("nothing", &[], true),
@@ -143,7 +143,7 @@ fn audit_14_a_count_is_valid_while_the_records_it_covers_do_not_change() {
     }
 }
 
-/// View records appended before the count, and others after it.
+/// View records appended before the count, others appended after it, and whether the count is then valid.
 const AROUND_THE_COUNT: [(&str, &[Step], &[Step], bool); 7] = [
     ("a retracted prompt", &[|s| retract(s, 1)], &[], true),
     ("a long result", &[|s| shorten(s, 3)], &[], true),
@@ -296,7 +296,7 @@ fn audit_14_all_programs_report_the_same_size_of_real_transcripts() {
     }
 }
 
-/// A session whose size is taken from each program.
+/// A session for which all programs must report the same size.
 struct Sizes<'s> {
     sandbox: &'s Sandbox,
     path: String,

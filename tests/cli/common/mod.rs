@@ -1,6 +1,6 @@
 //! Sandboxes to run programs in.
 //!
-//! [`Sandbox`] is a directory of its own per test, and [`Cmd`] a program to run there. A test uses it like
+//! [`Sandbox`] is a temporary directory for one test, and [`Cmd`] a program to run there. A test uses a `Cmd` like an
 //! `assert_cmd::Command`: [`Cmd::assert`] returns assert_cmd's [`Assert`], and checks take predicates. [`AssertExt`]
 //! adds the signal that ended a program, and its output as text and JSON. Every program gets the same small
 //! environment; only the end of `PATH` comes from the caller.
@@ -56,7 +56,7 @@ pub fn hears(signal: i32) -> bool {
 /// The default limit on the run time of a program.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long to wait for the last output of a program that was killed.
+/// The longest wait for the last output of a program that was killed.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A temporary directory with the directory `state/`, to which `CLAW_STATE_DIR` points. It is removed when the sandbox
@@ -169,8 +169,8 @@ fn scripts() -> PathBuf {
 
 /// A program to run in a sandbox, with empty input and the limit [`TIMEOUT`].
 ///
-/// Its methods have the names of those of `assert_cmd::Command`, which kills only the program itself at a timeout,
-/// not its process group, and then waits until nothing holds the output open.
+/// Its methods are named like those of `assert_cmd::Command`. That type is not used, because at a timeout it kills only
+/// the program itself, not its process group, and then waits until nothing holds the output open.
 #[must_use = "call assert or spawn to run the command"]
 pub struct Cmd {
     command: Command,
@@ -249,8 +249,8 @@ impl Cmd {
 
     /// Runs the program until it has ended and both its outputs are closed.
     ///
-    /// After the timeout it kills the process group and panics with a report. This includes programs that the program
-    /// left running in the background.
+    /// After the timeout, kills the process group, which includes programs that the program left running in the
+    /// background, and panics with a report.
     #[track_caller]
     pub fn assert(mut self) -> Assert {
         let deadline = Instant::now() + self.timeout;

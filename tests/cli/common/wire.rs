@@ -18,7 +18,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::provider::FakeProvider;
 
-/// The timeout of each read and write.
+/// The timeout of each read.
 const SILENCE: Duration = Duration::from_secs(30);
 
 // ---- certificates --------------------------------------------------------------------------

@@ -276,7 +276,7 @@ pub(super) fn request_id(shape: Shape, id: usize) -> Vec<(String, String)> {
 
 // ---- the default text ----------------------------------------------------------------------
 
-/// Returns the text of the default reply. System messages do not count.
+/// Returns the text of the default reply. The number of messages in it does not include system messages.
 fn default_text(body: &Value) -> String {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let count = messages.iter().filter(|message| !shapes::is_system(message)).count();

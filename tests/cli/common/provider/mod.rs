@@ -53,7 +53,7 @@ pub const SUMMARY: &str = "SUMMARY: The user asked, the assistant answered, noth
 /// The time that a client may take to send its request.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The answer to the next legal request: in its API, and as a stream if it asks for one.
+/// The answer to the next legal request, in the form of the request's API, and as a stream if the request asks for one.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A normal reply with this text.

@@ -18,7 +18,7 @@ pub(super) fn pieces(reply: &Reply) -> Vec<Vec<u8>> {
     }
 }
 
-/// Returns half of the pieces, which contain some of the text, and then an error.
+/// Returns the first half of the pieces, which contains some of the text, followed by an error.
 pub(super) fn broken(reply: &Reply, error: &Value) -> Vec<Vec<u8>> {
     let mut pieces = pieces(reply);
     pieces.truncate(pieces.len() / 2);
@@ -86,7 +86,7 @@ fn chunks(reply: &Reply) -> Vec<Vec<u8>> {
     let mut deltas = vec![json!({"role": "assistant", "content": null})];
     deltas.extend(fragments(&reply.text).iter().map(|f| json!({"content": f})));
     for (n, (id, name, input)) in reply.calls.iter().enumerate() {
-        // Only the first fragment has the id and the name; the others have the index.
+        // Only the first fragment has the id and the name; the others have just the index.
         let function = json!({"name": name, "arguments": ""});
         let start = json!({"index": n, "id": id, "type": "function", "function": function});
         deltas.push(json!({"tool_calls": [start]}));
