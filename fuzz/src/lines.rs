@@ -113,8 +113,8 @@ fn check_places(line: &[u8], place: Place) {
     }
 }
 
-/// Checks that reading backwards gives exactly the lines that contain a needle, also if the search is told after its
-/// first line to stop at `floor`.
+/// Checks that reading backwards gives exactly the lines that contain a needle. Then checks a search that must stop at
+/// `floor` once it has found a line.
 fn check_backwards(input: &Input, lines: &[Split], floor: u64) {
     let words = ["\"type\"", "\"user\"", "\"content\"", "\"id\""];
     for count in 1..=words.len() {

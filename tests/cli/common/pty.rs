@@ -11,8 +11,8 @@
 //! assert_eq!(pty.screen(), "^C");
 //! ```
 //!
-//! [`Pty::output`] returns everything the program has written, and [`Pty::screen`] what a terminal shows. Queries
-//! of the cursor position are answered. A wait that times out panics with the output and the screen.
+//! [`Pty::output`] returns everything the terminal has received, and [`Pty::screen`] what it shows. Queries of the
+//! cursor position are answered. A wait that times out panics with the output and the screen.
 
 use super::{Arc, Cmd, GRACE, Path, TIMEOUT, TempDir, assert_that, by, in_thread, kill_group};
 use assert_cmd::assert::Assert;
@@ -127,7 +127,8 @@ impl Pty {
         self
     }
 
-    /// Waits until the program has written this text. The search begins after the text of the previous wait.
+    /// Waits until the terminal has received this text, from the program or as the echo of keys. The search begins
+    /// after the text of the previous wait.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> &mut Pty {
         let from = self.from;
