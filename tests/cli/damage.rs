@@ -6,7 +6,7 @@ use crate::common::provider::FakeProvider;
 use crate::common::{AssertExt, Sandbox};
 use crate::conversations::{Conversation, builds, log, rebuild_meta, words};
 
-/// A damaged transcript, and the window of the provider if it has one.
+/// A damaged transcript, and the context window of the provider if it enforces one.
 struct DamagedSession {
     name: &'static str,
     lines: String,
@@ -24,7 +24,7 @@ fn thinking(kind: &str) -> Value {
     }
 }
 
-/// A transcript whose last reply used up its tokens for thinking.
+/// A transcript whose last reply consists of thinking, because it reached the output limit.
 fn ends_in(kind: &str) -> String {
     let reply =
         json!({"type": "assistant", "content": [thinking(kind)], "stop_reason": "max_tokens"});
@@ -66,7 +66,7 @@ fn damaged_sessions() -> Vec<DamagedSession> {
         damaged("a reply that ends in redacted thinking", ends_in("redacted_thinking")),
         damaged("a truncation that matches no result", wrong_truncation()),
         damaged("an empty file", ""),
-        damaged("a turn that failed with 3", chat.user("Go on.").record(overflow).lines()),
+        damaged("an overflow error", chat.user("Go on.").record(overflow).lines()),
         damaged(
             "an interrupted reply",
             Conversation::plain(4, 40).user("Go on.").record(broken).lines(),
@@ -122,7 +122,7 @@ fn an_ordinary_turn_makes_every_damaged_session_usable() {
 }
 
 #[test]
-fn audit_11_a_window_learned_from_a_quotation_does_not_make_a_model_unusable() {
+fn audit_11_an_implausible_learned_window_does_not_make_a_model_unusable() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let learned =
         json!({"endpoint": provider.url(), "model": "test-model", "window": 5, "ts": 1e9});

@@ -16,11 +16,11 @@ use crate::common::{Cmd, Sandbox, hears};
 use crate::conversations::{Conversation, rebuild_meta};
 use crate::summaries::{compacted, with_model};
 
-/// The longest time until all processes have ended; a program has one second to exit after SIGTERM.
+/// The longest time until all processes have ended. It includes the second that a child has to exit after SIGTERM.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// A command that starts several processes, some of which ignore SIGTERM. Each has `mark` in its arguments, and the
-/// file `begun` exists once they run.
+/// A command that starts several processes, some of which ignore SIGTERM. All but `cat` have `mark` in their
+/// arguments. The command creates the file `begun` once they run.
 fn stubborn(mark: &str) -> String {
     format!("sh -c 'trap \"\" TERM; sleep {mark} & sleep {mark} & : >begun; wait' | cat")
 }
@@ -56,7 +56,7 @@ fn kill(child: &Child, name: &str) {
     assert!(sent.is_ok_and(|status| status.success()));
 }
 
-/// A transcript with a stub and with messages to summarise, and the messages rebuilt from it.
+/// A transcript with a stub summary and with further messages to summarise, and the messages rebuilt from it.
 static CONVERSATION: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     let sandbox = with_model();
     Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
@@ -170,8 +170,8 @@ fn audit_12_children_can_read_the_terminal_and_are_ended_too() {
 
 // ---- turns -----------------------------------------------------------------------------------
 
-/// Starts a server that accepts requests and never answers. Returns its URL, the number of requests, and a message
-/// for each connection that ends.
+/// Starts a server that accepts requests and never answers. Returns its URL, a counter of the requests, and a channel
+/// that gets a message when a connection ends.
 fn silent() -> (String, Arc<AtomicUsize>, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("its address"));
@@ -212,7 +212,7 @@ fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
             wait_for("request", || count.load(Ordering::SeqCst) == 1);
             let begun = Instant::now();
             kill(&child, name);
-            // The outputs are closed, too.
+            // Both outputs reach their end, so no process keeps them open.
             let mut said = String::new();
             let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
             out.as_mut().expect("a pipe").read_to_string(&mut said).expect("text");
@@ -244,7 +244,7 @@ fn audit_12_ignored_signals_stay_ignored() {
     sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").assert().stdout("s.jsonl\n");
 }
 
-/// As under nohup(1), a hang-up ends no tool.
+/// If SIGHUP is ignored, as under nohup(1), claw-exec does not end its tools when it receives one.
 #[test]
 fn audit_12_tools_survive_an_ignored_hangup() {
     let sandbox =

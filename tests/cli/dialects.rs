@@ -1,8 +1,8 @@
 //! Transcripts of other programs: rebuilt messages equal the request that the program itself sent when it resumed.
 //!
 //! The corpus has sessions that the real programs wrote, and for each the messages that the program sent after resuming
-//! it with one more prompt. It may not be copied into the repository, so these tests are skipped where it is absent:
-//! `CLAW_CORPUS` names its directory, and `../shared/corpus` is tried.
+//! it with one more prompt. It may not be copied into the repository, so these tests are skipped where it is absent.
+//! `CLAW_CORPUS` names its directory; the default is `../shared/corpus`.
 
 mod claude_code;
 mod codex;
@@ -52,8 +52,8 @@ fn run(sandbox: &Sandbox, words: &[&str]) -> Vec<Value> {
     sandbox.cmd(words[0]).args(&words[1..]).assert().success().json()
 }
 
-/// Returns messages in a normal form: content is a list, a result with one text is a string, and adjacent messages of
-/// the same role are merged.
+/// Returns messages in a normal form: content is a list, the content of a result with a single text block is a string,
+/// `cache_control` and a false `is_error` are left out, and adjacent messages of the same role are merged.
 fn plain(messages: &[Value]) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
     for message in messages {
@@ -85,9 +85,9 @@ fn plain_block(mut block: Value) -> Value {
     block
 }
 
-/// The assistant's reply to a summary. Only claw-rebuild adds one.
+/// The assistant's reply that claw-rebuild adds after a summary; the other programs add none.
 const ACKNOWLEDGEMENT: &str = "Understood. I go on from this summary.";
-/// A word of the result that claw-rebuild adds for a call without one.
+/// A word in the result that claw-rebuild adds for a call without a result.
 const INTERRUPTED: &str = "interrupted";
 
 /// Removes what claw-rebuild adds to conversations of every dialect: the heading of a summary and the reply to it. The
@@ -121,8 +121,8 @@ fn assert_same(name: &str, ours: &[Value], theirs: &[Value]) {
     assert_eq!(ours.len(), theirs.len(), "{name}: messages");
 }
 
-/// Returns messages without the reminders of Claude Code, and the reminders. Results come in the order of their ids,
-/// and texts are trimmed.
+/// Returns messages without the reminders of Claude Code, and the reminders. Sorts results by id, trims the texts of
+/// the user, and drops empty texts.
 fn without_reminders(messages: &[Value]) -> (Vec<Value>, Vec<String>) {
     let (mut out, mut reminders) = (Vec::new(), Vec::new());
     for mut message in plain(messages) {
@@ -154,8 +154,8 @@ fn without_reminders(messages: &[Value]) -> (Vec<Value>, Vec<String>) {
     (plain(&out), reminders)
 }
 
-/// Returns a text without its reminders, which are added to `reminders`. Of a text with a notification, only the
-/// notification is returned.
+/// Returns a text without its reminders, which are added to `reminders`. If the text contains a task notification,
+/// returns only the notification.
 fn split_reminders(text: &str, reminders: &mut Vec<String>) -> String {
     let (begin, end) = ("<system-reminder>", "</system-reminder>");
     let notification = ("<task-notification>", "</task-notification>");

@@ -21,7 +21,7 @@ fn estimate(sandbox: &Sandbox, args: &[&str], input: &str) -> Cmd {
     sandbox.cmd("claw-estimate").args(args).write_stdin(input)
 }
 
-/// Runs with the method of claw0, four characters per token, so that the estimate is exactly `tokens`.
+/// Runs claw-estimate with claw0's method, four characters per token, so that the estimate is exactly `tokens`.
 fn exact(sandbox: &Sandbox, tokens: usize, args: &[&str]) -> Assert {
     estimate(sandbox, &["--method", "chars4"], &says(tokens * 4)).args(args).assert()
 }
@@ -316,8 +316,8 @@ fn the_user_can_extend_the_table() {
         .stderr(contains("cannot use models 'models': line 1: 'local-7b' has no window"));
 }
 
-/// A window that a refusal stated applies to the same endpoint and model for 30 days, in addition to the table of
-/// models. A window that the user sets overrides it.
+/// A window that a refusal stated applies to the same endpoint and model for 30 days. Unless it is implausible, it
+/// takes precedence over the table of models. A window that the user sets overrides it.
 #[test]
 fn audit_11_a_stated_window_is_used_if_plausible_recent_and_not_overridden() {
     let sandbox = Sandbox::new();
@@ -359,7 +359,7 @@ fn audit_11_a_stated_window_is_used_if_plausible_recent_and_not_overridden() {
     assert_eq!(window("locked", &[], here), Value::Null, "implausibly small");
     assert_eq!(window("old", &[], here), Value::Null, "older than 30 days");
     assert_eq!(window("recent", &[], here), 5000);
-    assert_eq!(window("gpt-4o", &[], here), 128_000, "the table of models");
+    assert_eq!(window("gpt-4o", &[], here), 128_000, "implausibly large");
 }
 
 #[test]
@@ -414,7 +414,7 @@ fn an_invalid_configuration_ends_with_78() {
     }
 }
 
-/// A prompt, a long result, an answer that the provider counted, and a new prompt.
+/// A prompt, a long result, an answer with the provider's token counts, and a new prompt.
 fn counted() -> Conversation {
     let usage = json!({
         "input_tokens": 10,

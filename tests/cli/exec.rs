@@ -41,7 +41,7 @@ fn exec(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-exec").args(["--tools", "box"]).args(args)
 }
 
-/// Returns the contents of the results, in the order of the calls, and true for those that are errors.
+/// Returns the content of each result, in the order of the calls, and true if the result is an error.
 #[track_caller]
 fn results(run: &Assert) -> Vec<(String, bool)> {
     let text = |value: &Value| value.as_str().expect("text").to_owned();

@@ -1,4 +1,5 @@
-//! claw-turn: if no model makes a summary, the turn falls back to other sources, reports it, and retries later.
+//! claw-compact and claw-turn: if no model makes a summary, they fall back to other sources and report it. A turn
+//! retries a missing summary in the background.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -157,7 +158,7 @@ fn asked(sandbox: &Sandbox) -> usize {
     if sandbox.exists("asked") { sandbox.read_text("asked").lines().count() } else { 0 }
 }
 
-/// Returns the sandbox of [`with_failing_model`] with a stub in its transcript.
+/// Returns the sandbox of [`with_failing_model`] with a stub summary in its transcript.
 fn with_stub() -> Sandbox {
     let sandbox = with_failing_model();
     let stub = compacted(&sandbox, &["--max-calls", "0", "--emergency"]);
@@ -170,8 +171,8 @@ fn audit_06_a_missing_summary_is_made_once_in_the_background() {
     let sandbox = with_stub();
     sandbox.write("summary", says("What they said."));
     sandbox.write("wait", "");
-    // `assert` returns only once both outputs of the turn are closed, so the first retry, which is still running,
-    // does not keep them open.
+    // `assert` waits until both outputs of the turn are closed. It would hang if the first retry, which is still
+    // running, kept them open.
     for _ in 0..3 {
         turn(&sandbox, &[]).assert().success().stdout("Done.\n").stderr("");
         wait_for("request", || asked(&sandbox) == 1);

@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write;
 use std::hint::black_box;
 
-/// Makes a transcript of this many hostile records.
+/// Makes a hostile transcript whose size is proportional to this number.
 type Make = fn(usize) -> String;
 
 /// Returns `count` lines, each made from its number.
@@ -85,8 +85,8 @@ fn cost(transcript: &str) -> u64 {
     now() - begun
 }
 
-/// Eight times the size may take about eight times as long; a quadratic program would take 64 times as long. Five
-/// attempts are made, because noise can distort one.
+/// Eight times the size may take about eight times as long; a quadratic program would take 64 times as long. Up to
+/// five attempts are made, because noise can distort one.
 #[test]
 fn audit_24_time_grows_linearly_with_the_size_of_a_hostile_transcript() {
     let mut slow = String::new();

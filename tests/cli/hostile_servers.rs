@@ -1,6 +1,6 @@
 //! claw-call: servers that break the connection, keep it open, send slowly or endlessly, or send odd replies, in
-//! three protocols. A row has the acts of the server, the status of `claw-call`, limits on its time and memory, and
-//! the transcript after `| claw-append`.
+//! three protocols. Each row of the tables has the acts of the server, the exit status of `claw-call`, limits on its
+//! time and memory, and the transcript after `| claw-append`.
 
 mod server;
 mod table;
@@ -31,7 +31,7 @@ enum Holds {
     Reply(&'static str),
     /// An interrupted record whose text begins with this.
     Shown(&'static str),
-    /// A reply of at least this many bytes; it is not appended.
+    /// At least this many bytes of output, which are not appended.
     Bytes(usize),
 }
 

@@ -152,8 +152,8 @@ fn no_two_modules_use_each_other() {
 fn all_json_is_written_by_the_writer() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     // JSON in a literal: a name with its colon, a brace before a name, or escaped braces around a placeholder.
-    // Texts that describe JSON have a space after the colon. Search patterns are removed, because they are not
-    // written.
+    // Texts that describe JSON have a space after the colon. Patterns to search for are removed first, because they
+    // are not output.
     let written = Regex::new(r#"\\?"(\w+|\{\w*\})\\?":[^: ]|\{\{\\?"|\{\{\{|\}\}\}""#);
     let written = written.expect("a pattern");
     let searched = Regex::new(r##"\bb"(\\.|[^"\\])*"|\bbr#".*?"#|\bNeedles::\w+\(.*"##);

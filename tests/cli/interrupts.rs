@@ -1,4 +1,4 @@
-//! Signals during an answer (P-6): no record is written in part, and the text that was shown is kept.
+//! Signals during an answer: no record is written in part, and the text that was shown is kept.
 
 use std::env;
 use std::io::Read;
@@ -102,7 +102,7 @@ fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str])
 }
 
 #[test]
-fn p_6_claw_turn_keeps_the_prompt_and_the_shown_text_as_interrupted() {
+fn p_6_claw_turn_keeps_the_prompt_and_the_text_it_showed() {
     for shape in Shape::ALL {
         for (name, number) in signals() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -124,7 +124,7 @@ fn p_6_claw_turn_keeps_the_prompt_and_the_shown_text_as_interrupted() {
             assert!(after.starts_with(&before) && added.lines().count() == records, "{added}");
             assert!(added.contains(r#""type":"user""#), "{added}");
             assert_eq!(added.matches(r#""interrupted":true"#).count(), records - 1, "{added}");
-            // The transcript can be sent and answered.
+            // A further turn on this transcript succeeds.
             turn(&sandbox, &provider, shape, &["--again"])
                 .assert()
                 .success()
@@ -162,7 +162,11 @@ fn audit_20_shown_text_is_kept_but_not_sent() {
             cmd("claw-rebuild", &["--ready"]).success();
             let meta = cmd("claw-rebuild", &["--meta", "--interrupted"]).success().json();
             assert_eq!(meta[3]["content"], kept["content"]);
-            assert_eq!(meta[3]["_meta"]["usage"], Value::Null, "its token count was used");
+            assert_eq!(
+                meta[3]["_meta"]["usage"],
+                Value::Null,
+                "an interrupted record has a token count"
+            );
             cmd("claw-check", &[]).success();
             cmd("claw-show", &["--format", "text"]).success().stdout(contains("interrupted"));
 
@@ -201,7 +205,7 @@ fn v58_p6_a_turn_killed_at_any_moment_leaves_a_usable_transcript() {
                     .success()
                     .stderr(contains("summarised "));
                 let whole = began.elapsed();
-                // Nine moments: each in one shape, or in every shape in a full run.
+                // The turn is interrupted at nine moments, each with one shape; in a full run, each with every shape.
                 for round in (0..9).filter(|round| is_full || round % 3 == offset) {
                     sandbox.write("s.jsonl", &base);
                     std::fs::remove_dir_all(sandbox.path("state"))

@@ -1,4 +1,4 @@
-//! T-2: the sources of the key, the header it is sent in, and its absence from everything else.
+//! The API key: its sources, the header in which it is sent, and its absence from everything else.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -28,13 +28,13 @@ const VARIABLES: [(Shape, &str, &str); 4] = [
     (Shape::Ollama, "OLLAMA_API_KEY", "authorization"),
 ];
 
-/// Returns a program that is configured for the provider but has no key.
+/// Returns a command that is configured for the provider but has no key.
 fn keyless(sandbox: &Sandbox, program: &str, provider: &FakeProvider, shape: Shape) -> Cmd {
     let env = provider.env_for(shape).into_iter().filter(|(name, _)| !name.ends_with("_KEY"));
     sandbox.cmd(program).envs(env).env("TMPDIR", sandbox.dir())
 }
 
-/// Returns a call with the prompt "hello" that has no key.
+/// Returns a `claw-call` command that sends the prompt "hello" and has no key.
 fn hello(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape) -> Cmd {
     keyless(sandbox, "claw-call", provider, shape).write_stdin(HELLO)
 }
@@ -218,7 +218,7 @@ fn t2_a_key_file_that_others_can_read_is_not_used() {
         key_file(&sandbox, &format!("key{mode}"), KEY, mode);
         call(&format!("key{mode}")).assert().success();
     }
-    // A pipe is private to its owner, and then the key is in no file at all.
+    // A pipe is private to its owner, so the key can come from one and need not be in any file.
     sandbox.write("messages", HELLO);
     let env = provider.env_for(Shape::Ollama);
     let piped = sandbox.sh("echo piped-key | claw-call --key-file /dev/stdin messages").envs(env);
@@ -348,7 +348,8 @@ fn command_lines(sandbox: &Sandbox) -> Vec<Vec<u8>> {
     ours.filter(|line| !line.is_empty()).collect()
 }
 
-/// Returns the command lines seen while a program waits for a provider that does not answer.
+/// Runs a command until the provider, which does not answer, has its request, and kills it. Returns the command lines
+/// of all processes seen until then, and checks that no file contains the key.
 fn command_lines_of(sandbox: &Sandbox, provider: &FakeProvider, cmd: Cmd) -> Vec<Vec<u8>> {
     provider.script(Step::Hang(Duration::from_secs(600)));
     let (asked, began) = (provider.requests().len(), Instant::now());

@@ -1,4 +1,4 @@
-//! claw-turn: each branch of the guard, with the fake provider and again from the recording.
+//! claw-turn: each branch of the overflow guard, with the fake provider and again from the recording.
 
 use std::env;
 use std::process::Command;
@@ -36,7 +36,13 @@ fn branches() -> Vec<Branch> {
             &[],
             3,
         ),
-        ("nothing to do", Conversation::new().user("x").assistant("y"), vec![over()], &[], 3),
+        (
+            "nothing to shorten or summarise",
+            Conversation::new().user("x").assistant("y"),
+            vec![over()],
+            &[],
+            3,
+        ),
         ("no guard", builds(), vec![over()], &["--no-guard"], 3),
         ("a blank summary", chat(), vec![over(), Step::text(" ")], &["--no-fallback"], 3),
         ("a refused request for a summary", chat(), vec![over(), refused(401, "e")], &[], 0),
@@ -136,8 +142,7 @@ fn assert_replay_equals_live(shape: Shape, branch: Branch) {
     }
 }
 
-/// a replay gives the same result. A short run tests each branch in one shape, a full run in every
-/// shape.
+/// A replay gives the same result. A short run tests each branch in one shape, a full run in every shape.
 #[test]
 fn q3_every_branch_has_the_same_outcome_live_and_replayed() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
@@ -152,7 +157,7 @@ fn q3_every_branch_has_the_same_outcome_live_and_replayed() {
     });
 }
 
-/// tested with the provider still running, and then in a network namespace without any network.
+/// Tested with the provider still running, and then in a network namespace without any network.
 #[test]
 #[allow(clippy::print_stdout, reason = "the test reports that it was skipped")]
 fn q2_a_replay_opens_no_connection() {
@@ -167,7 +172,7 @@ fn q2_a_replay_opens_no_connection() {
     let second = with_conversation(&builds());
     let again = turn(&second, &env, &["--replay", &tape]).assert();
     assert!(Outcome::by(&second, &again) == Outcome::by(&first, &live), "{}", again.stderr_text());
-    assert_eq!(provider.requests().len(), asked, "the provider was asked");
+    assert_eq!(provider.requests().len(), asked, "the replay sent a request");
 
     let own = Command::new("unshare").args(["-rn", "true"]).output();
     if !own.is_ok_and(|ended| ended.status.success()) {
@@ -180,7 +185,7 @@ fn q2_a_replay_opens_no_connection() {
     assert!(Outcome::by(&third, &apart) == Outcome::by(&first, &live), "{}", apart.stderr_text());
 }
 
-/// If the recording lacks the second request, the turn ends with 8, and the transcript stays usable.
+/// If the recording lacks a request, the turn ends with 8, and the transcript stays usable.
 #[test]
 fn q2_a_request_that_is_not_recorded_ends_with_8() {
     let first = with_conversation(&builds());

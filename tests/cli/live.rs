@@ -113,7 +113,7 @@ fn control_characters_are_escaped_on_a_terminal_but_not_in_a_pipe() {
     assert_eq!(shown, "red\n\\u{1b}[31m\\u{9b}31m\\r\\u{7f}\\u{202e}evil\n");
 }
 
-/// If the renderer ends early, text is lost but the reply is kept.
+/// If the reader ends early, and with it the renderer, text is lost but the reply is kept.
 #[test]
 fn a_rendered_reply_is_kept_if_the_reader_of_the_text_has_gone() {
     for stream in ["", "--stream"] {
@@ -147,7 +147,7 @@ fn a_reply_whose_text_cannot_be_written_is_kept_and_requested_once() {
     }
 }
 
-/// P-3: as without --stream, the reply is kept, but the exit status is not 0.
+/// As without --stream, the reply is kept, but the exit status is not 0.
 #[test]
 fn p_3_a_reply_that_cannot_be_shown_is_kept_but_is_not_a_success() {
     for shape in Shape::ALL {
@@ -237,7 +237,7 @@ fn failures_end_with_the_same_status_with_and_without_stream() {
 }
 
 #[test]
-fn v66_a_truncated_answer_is_kept_and_shown_and_ends_with_6() {
+fn v66_a_truncated_answer_is_kept_and_shown_and_the_exit_status_is_6() {
     for shape in Shape::ALL {
         let message = json!({"role": "assistant", "content": "So I"});
         let reply = match shape {

@@ -1,4 +1,4 @@
-//! claw-session lock: the lock of a session's turn while a command runs, and the signals that the command gets.
+//! claw-session lock: the turn lock of a session is held while a command runs, and signals reach the command.
 
 use signal_hook::consts::SIGTSTP;
 use std::io::{BufRead, BufReader, Read, Write};

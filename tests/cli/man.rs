@@ -233,7 +233,7 @@ fn options_of_settings() -> BTreeSet<String> {
     flags.chain(["config", "profile"].map(str::to_owned)).collect()
 }
 
-/// Returns true if this build has the program, and this machine what it needs.
+/// Returns true if this build has the program and this machine has the tools that it needs.
 pub fn can_run(program: &str) -> bool {
     match program {
         "claw-call" => cfg!(feature = "http"),
@@ -323,7 +323,7 @@ fn descriptions_of_page(page: &Page) -> BTreeMap<String, String> {
 /// Returns the words of a line of a page, without macros.
 fn words_of(line: &str) -> String {
     let Some(line) = line.strip_prefix('.') else { return plain(line) };
-    // Without the section number of a page.
+    // Leave out the section number of a page.
     if let Some(reference) = line.strip_prefix("Xr ") {
         return reference.split(' ').next().unwrap_or_default().to_owned();
     }
@@ -407,7 +407,7 @@ fn references_name_pages_that_exist() {
     assert_no_complaints(&wrong);
 }
 
-/// mdoc adds one dash to each further word after `Fl`, so a long option needs both of its own.
+/// mdoc puts one dash before each further word after `Fl`, so each long option needs its own `Fl Fl`.
 #[test]
 fn long_options_have_two_dashes() {
     let mut wrong = Vec::new();
@@ -523,7 +523,7 @@ fn the_table_of_settings_matches_the_definitions() {
     assert_eq!(table, defined, "the table differs; CLAW_BLESS=1 rewrites it");
 }
 
-/// Returns the item of the table for a setting, as `claw-config list --json` writes it.
+/// Returns the table's item for a setting that `claw-config list --json` has printed.
 fn item_of(setting: &Value) -> String {
     let text = |name: &str| setting[name].as_str().unwrap_or_default().to_owned();
     let (key, variable, flag) = (text("key"), text("variable"), text("flag"));
@@ -568,7 +568,7 @@ fn exit_statuses_match_the_table() {
 fn documented_rules_are_those_of_the_source() {
     let all = clawutils::finding::rules::ALL.iter();
     let every: BTreeSet<String> = all.map(|rule| rule.name.to_owned()).collect();
-    // The findings of rebuild itself are named outside the linter.
+    // The rules that code outside the linter names are those whose findings rebuild reports.
     let is_linter = |path: &Path| {
         ["/lint/", "/claw-check/", "/claw-replay/"]
             .iter()
@@ -610,8 +610,8 @@ fn documented_files_are_those_that_the_source_uses() {
     }
     let documented = page("claw.7").tagged("FILES", "Pa");
     for name in code.split(".join(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
-        let can_run = documented.iter().any(|path| path.rsplit('/').next() == Some(name));
-        if name.ends_with(".jsonl") && !can_run {
+        let is_documented = documented.iter().any(|path| path.rsplit('/').next() == Some(name));
+        if name.ends_with(".jsonl") && !is_documented {
             wrong.push(format!("claw.7: FILES lacks {name}"));
         }
     }
@@ -676,7 +676,7 @@ fn commands_in(section: &[&str]) -> Vec<Example> {
     examples(lines)
 }
 
-/// Returns the commands in lines of a terminal: a command begins with `$` and continues with `>`.
+/// Returns the commands in a terminal session: a command begins with `$`, and its further lines with `>`.
 pub fn examples(lines: Vec<String>) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     for line in lines {
@@ -753,7 +753,8 @@ fn matches(said: &[&str], lines: &[&str]) -> bool {
     }
 }
 
-/// Writes the current output of the commands into the page. Text that `...` matches is not changed.
+/// Writes the current output of the commands into the page. Documented output that still matches is not changed, so
+/// that a `...` in it is kept.
 fn bless(page: &Page, parts: &[&str]) {
     let mut parts = parts.iter();
     let (mut out, mut said) = (Vec::new(), Vec::new());

@@ -10,7 +10,7 @@ use crate::common::Sandbox;
 /// The prompt with which each session of the corpus was resumed.
 const PROBE: &str = "Resume probe: where were we?";
 
-/// Returns the id of the record that the program continued from.
+/// Returns the id of the record after which Claude Code continued the session.
 fn leaf(text: &str) -> Value {
     let mut records =
         text.lines().rev().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -21,7 +21,8 @@ fn leaf(text: &str) -> Value {
     records.find(is_leaf).expect("a leaf")["uuid"].clone()
 }
 
-/// Returns what Claude Code sent, without what it adds to every request that resumes a session.
+/// Returns the messages that Claude Code sent, without the filler that it adds when it resumes a session, and the
+/// reminders. The result of a call that was interrupted becomes `[interrupted]`.
 fn sent(request: &Value) -> (Vec<Value>, Vec<String>) {
     let is_filler = |message: &Value| message["content"][0]["text"] == "No response requested.";
     let messages = request["messages"].as_array().expect("messages").iter();
@@ -63,7 +64,7 @@ fn usage_is_the_sum_over_replies() {
     for directory in sessions("claude-code") {
         let facts = read_json(directory.join("facts.json"));
         let compactions = facts["compactions"].as_array().map_or(0, Vec::len);
-        // The branch in the facts begins at the last compaction; ours also has the records that it covers.
+        // In the facts, the active branch begins at the last compaction. claw-session also counts the records before.
         let name = if compactions > 0 { "whole_file" } else { "active_branch" };
         let sum = &facts[name]["usage_sum_once_per_message_id"];
         let sandbox = Sandbox::new();

@@ -54,7 +54,7 @@ fn sent(request: &Value) -> Vec<Value> {
     }
     let mut messages = plain(&messages);
     for message in &mut messages {
-        // An output that was added for an interrupted call comes first; ours are in the order of the calls.
+        // Codex puts the output that it adds for an interrupted call first; claw-rebuild keeps the order of the calls.
         let blocks = message["content"].as_array_mut().expect("a list");
         blocks.sort_by_key(|it| it["tool_use_id"].as_str().unwrap_or("~").to_owned());
     }

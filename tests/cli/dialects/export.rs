@@ -1,4 +1,4 @@
-//! `claw-session export`: a file in another program's form is read to the same messages.
+//! `claw-session export`: a session exported in another program's form rebuilds to the same messages.
 
 use predicates::str::contains;
 use serde_json::Value;
@@ -26,7 +26,7 @@ fn messages(sandbox: &Sandbox, file: &str) -> Vec<Value> {
 }
 
 #[test]
-fn exported_files_are_read_to_the_same_messages() {
+fn exported_files_rebuild_to_the_same_messages() {
     let offset = |text: &str| SESSION.find(text).expect("a record").to_string();
     let compacted = |text: &str| SESSION.to_owned() + &COMPACTION.replace("OFFSET", &offset(text));
     for text in [
@@ -53,7 +53,7 @@ fn exported_files_are_read_to_the_same_messages() {
 }
 
 #[test]
-fn an_imported_session_is_exported_to_what_was_imported() {
+fn an_exported_import_rebuilds_to_the_messages_of_its_source() {
     for form in ["pi", "claude-code"] {
         for directory in sessions(form) {
             let source = directory.join("session.jsonl");

@@ -10,9 +10,9 @@ use crate::common::shapes::Shape;
 
 /// An answer as it was received.
 pub struct Response {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
-    /// The head, without the empty line.
+    /// The status line and the headers, without the empty line after them.
     pub head: String,
     /// The chunks of a stream; any other body is one piece.
     pub pieces: Vec<Vec<u8>>,
@@ -37,7 +37,7 @@ impl Response {
     }
 }
 
-/// Returns the path of requests for a message.
+/// Returns the path to which requests of this shape are posted.
 pub fn path(shape: Shape) -> &'static str {
     match shape {
         Shape::Anthropic => MESSAGES,
@@ -107,7 +107,7 @@ fn chunks(mut rest: &[u8]) -> (Vec<Vec<u8>>, bool) {
     (chunks, false)
 }
 
-/// Sends a request for a message with the headers it needs.
+/// Sends a request to the path of its shape, with the headers that the shape requires.
 #[track_caller]
 pub fn post(provider: &FakeProvider, shape: Shape, body: &Value) -> Response {
     send(provider, path(shape), &headers(shape), body).expect("an answer")
@@ -176,7 +176,7 @@ pub fn conversation(shape: Shape) -> Value {
     body
 }
 
-/// Sets a member or an element to a value, or removes it.
+/// Sets the member or the element at a JSON pointer to a value, or removes it.
 pub fn change(body: &mut Value, pointer: &str, value: Option<Value>) {
     let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
     match (body.pointer_mut(parent).expect(pointer), value) {

@@ -1,4 +1,4 @@
-//! The fake provider: requests that it refuses in chat completions and in Ollama's chat.
+//! The fake provider: requests that it refuses as chat completions and as Ollama's chat API.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,8 @@ use crate::common::shapes::Shape;
 
 use super::client::{change, conversation, hello, path, post, request, send};
 
-/// The rule that a change of [`conversation`] breaks, and the change.
+/// A rule, and a change of [`conversation`] that breaks it: a JSON pointer, and the new value, or `None` to remove the
+/// old one.
 type Case = (&'static str, &'static str, Option<Value>);
 
 #[track_caller]

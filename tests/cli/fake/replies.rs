@@ -1,4 +1,4 @@
-//! Reads replies of every shape, whole or as a stream, into one form.
+//! Reads whole and streamed replies of every shape as a [`Reply`].
 
 use serde_json::{Value, json};
 

@@ -111,7 +111,7 @@ fn serve(
     Ok(())
 }
 
-/// Reads a request with the announced length; returns its body.
+/// Reads a request up to its `Content-Length`; returns its body.
 fn read_request(mut stream: &TcpStream) -> io::Result<String> {
     let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
     loop {

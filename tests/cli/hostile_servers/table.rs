@@ -75,7 +75,7 @@ pub fn ended(shape: Shape) -> Vec<Row> {
     ]
 }
 
-/// Interrupted answers, and errors that arrived.
+/// Interrupted answers, errors, and answers that contain no reply.
 pub fn broken(shape: Shape) -> Vec<Row> {
     let text = begin(shape, "Half of");
     let json = "application/json";
@@ -143,17 +143,17 @@ pub fn broken(shape: Shape) -> Vec<Row> {
         ),
         none("an empty body", vec![send(head(200, &[("content-length", "0")]))], 69),
         none(
-            "a page",
+            "an HTML page",
             vec![send(head(200, &[("content-type", "text/html")])), send("<style>a {}</style>")],
             69,
         ),
         none(
-            "a refusal that is a page and stays open",
+            "a refusal that is an HTML page and stays open",
             vec![send(head(502, &[])), send("<style>a {}</style>"), Act::Hold],
             69,
         )
         .within(9.0),
-        none("no HTTP", vec![send("nonsense\r\n\r\n")], 69),
+        none("not HTTP", vec![send("nonsense\r\n\r\n")], 69),
         none("nothing", vec![], 69),
         none(
             "nested too deep",
@@ -311,7 +311,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
     ]
 }
 
-/// Answers at the limits of size.
+/// Answers above the size limits, and one just below.
 pub fn huge() -> Vec<Row> {
     let big = |shape, acts, status, holds| Row {
         within: 60.0,
@@ -413,7 +413,7 @@ pub fn odd() -> Vec<Row> {
         ),
         json(
             Shape::OpenAi,
-            "a part that shows",
+            "an image in the content",
             choice(
                 json!({"content": [{"type": "text", "text": "So."}, {"type": "image_url", "image_url": {"url": "data:,"}}]}),
                 "stop",
@@ -423,7 +423,7 @@ pub fn odd() -> Vec<Row> {
         ),
         json(
             Shape::OpenAi,
-            "a filter",
+            "a content filter",
             choice(json!({"content": "So."}), "content_filter"),
             0,
             Holds::Reply("So."),
@@ -451,7 +451,7 @@ pub fn odd() -> Vec<Row> {
             Holds::Reply("So."),
         ),
         row(
-            "a stream that gives no reason for its end",
+            "a stream without a finish reason",
             Shape::OpenAi,
             vec![
                 send(stream_head(Shape::OpenAi)),
@@ -465,7 +465,7 @@ pub fn odd() -> Vec<Row> {
         Row {
             within: 9.0,
             ..row(
-                "a stream with a reason for its end and no marker",
+                "a stream with a finish reason but no end marker",
                 Shape::OpenAi,
                 vec![
                     send(stream_head(Shape::OpenAi)),

@@ -68,7 +68,7 @@ pub fn whole(shape: Shape, text: &str) -> String {
 pub const OVERFLOW: &str =
     "request (30000 tokens) exceeds the available context size (20000 tokens), try increasing it";
 
-/// An error of this type, as a body or as the data of an event.
+/// Returns an error of this type, to send as a body or as the data of an event.
 pub fn error(shape: Shape, kind: &str, message: &str) -> String {
     match shape {
         Shape::Ollama => json!({"error": message}),
@@ -81,7 +81,7 @@ pub fn overflow(shape: Shape) -> String {
     error(shape, "invalid_request_error", OVERFLOW)
 }
 
-/// The head of a stream that ends with its connection.
+/// Returns the head of a stream that ends when the connection is closed.
 pub fn stream_head(shape: Shape) -> Vec<u8> {
     let kind = if shape == Shape::Ollama { "application/x-ndjson" } else { "text/event-stream" };
     head(200, &[("content-type", kind), ("connection", "close")])
