@@ -59,7 +59,7 @@ fn the_text_is_shown_before_the_answer_ends() {
         let stdout = child.stdout.as_mut().expect("a piped stdout");
         stdout.read_exact(&mut shown).expect("the beginning of the text");
         assert_eq!(&shown, b"Reply to", "{shape:?}");
-        assert!(child.try_wait().expect("its state").is_none(), "the answer has not ended");
+        assert!(child.try_wait().expect("its state").is_none(), "the turn ended before the answer");
         kill_group(child.id());
         child.wait().expect("its end");
     }

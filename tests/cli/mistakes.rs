@@ -320,7 +320,7 @@ fn audit_26_reading_a_prompt_from_the_terminal_is_announced() {
     pty.end().code(0);
 }
 
-/// Root can read every file, so the row is checked only if the system denies access.
+/// Root can read every file, so the rows are checked only if the system denies access.
 #[test]
 fn audit_26_an_unreadable_file_is_reported() {
     let sandbox = directory();

@@ -10,7 +10,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::conversations::{log, words};
 use crate::shapes::{HELLO, body};
 
-/// Returns a call without a configured context window.
+/// Returns a `claw-call` command without a configured context window.
 fn call(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-call").envs(provider.env_for(Shape::Ollama)).args(args)
 }
@@ -20,7 +20,7 @@ fn ask(provider: &FakeProvider, args: &[&str], text: &str) -> Assert {
     call(&Sandbox::new(), provider, args).write_stdin(message).assert()
 }
 
-/// A reply that reports how many tokens of the prompt were read.
+/// Returns a reply that reports how many tokens of the prompt were read.
 fn read(count: u64) -> Step {
     let message = json!({"role": "assistant", "content": "Fine."});
     Step::Reply(json!({
@@ -70,16 +70,16 @@ fn a_prompt_larger_than_the_window_is_not_sent() {
         let record = &sandbox.read_json("why")[0];
         assert_eq!((&record["class"], &record["limit"]), (&json!("overflow"), &json!(4096)));
         assert!(record["actual"].as_u64().is_some_and(|actual| actual > 4096));
-        // An estimate of our own does not change the learned window.
+        // The refusal comes from an estimate of our own, so no window is learned from it.
         assert!(!sandbox.exists("state/windows.jsonl"));
-        // The guard's stages accept the error record.
-        append_and_shorten(&sandbox);
+        // The error record can be used to shorten results.
+        assert_truncate_uses_failure(&sandbox);
     }
     assert_eq!(provider.requests().len(), 0);
 }
 
 /// Checks that claw-truncate shortens a long result with the error record in `why`.
-fn append_and_shorten(sandbox: &Sandbox) {
+fn assert_truncate_uses_failure(sandbox: &Sandbox) {
     let messages = [
         json!({"role": "user", "content": "hi"}),
         json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}),
@@ -113,8 +113,8 @@ fn j_2_the_output_limit_is_lowered_to_what_the_window_leaves() {
     assert_eq!(dry["options"]["num_predict"], lowered);
 }
 
-/// K-4: Ollama silently cuts a long prompt to half of the window plus one token. A much lower count also shows that the
-/// prompt was cut.
+/// Old Ollama servers silently cut a long prompt to a little more than half of the window: 2050 of 4096 tokens. A count
+/// far below the estimate, such as 700, also shows that the prompt was cut.
 #[test]
 fn k_4_a_silently_truncated_prompt_is_an_overflow() {
     for count in [2050, 700] {
@@ -164,7 +164,7 @@ fn k_4_an_estimate_that_is_too_high_is_not_an_overflow() {
     let log = log(150);
     let counted = log.len() as u64 / 4;
     for (messages, count) in [
-        // Few words and a tool, which the estimate counts too high.
+        // A short text and a tool definition, whose size the estimate overstates.
         (user(words(500)), 560),
         // Lines that resemble each other.
         (user(log), counted),

@@ -90,7 +90,7 @@ fn meta_records_the_request_and_can_be_appended() {
             let args = [&["--meta"][..], args].concat();
             let run = call(&sandbox, &provider, shape, &args).write_stdin(HELLO).assert().success();
             let records = run.json();
-            assert!(records[1].get("call").is_none(), "once");
+            assert!(records[1].get("call").is_none(), "only the first record describes the call");
             append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
             records[0]["call"].clone()
         };
@@ -109,8 +109,8 @@ fn meta_records_the_request_and_can_be_appended() {
 
 // ---- prices ----------------------------------------------------------------------------------
 
-/// Runs a call with a price file. The provider reports 1000 input tokens, 600 of them read from a cache if the
-/// shape has one, and 100 output tokens.
+/// Runs a call with a price file. The provider reports 1000 input tokens, 600 of them read from a cache if the shape
+/// has a count for this, and 100 output tokens.
 fn priced(shape: Shape, prices: &str, args: &[&str]) -> Assert {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sandbox.write("prices", prices);
@@ -138,7 +138,7 @@ fn logged(run: &Assert) -> Value {
     serde_json::from_str(run.stderr_text().trim()).expect("one JSON line")
 }
 
-/// a reply without a price is reported as unpriced, not as free.
+/// A reply without a price is reported as unpriced, not as free.
 #[test]
 fn r_3_a_reply_is_priced_free_or_unpriced_in_every_shape() {
     for shape in Shape::ALL {
@@ -179,7 +179,8 @@ fn r_3_a_reply_without_counts_is_unpriced() {
         .stderr(contains("the reply has no usage"));
 }
 
-/// replies are distinguished by the id of their exchange, and counted once.
+/// The usage of replies with the same request id is counted only once, so different replies need different ids, even if
+/// they come from a recording.
 #[test]
 fn r_2_replies_from_recordings_have_distinct_ids() {
     for shape in [Shape::Anthropic, Shape::OpenAi] {
@@ -254,7 +255,8 @@ fn a_failed_count_is_classified_like_a_failed_call() {
         .stderr(contains("not-found"));
 }
 
-/// A broken pipe ends most programs quietly, but here it is a failure of the counter, so it is reported.
+/// Status 141, a broken pipe, usually ends a pipeline quietly. Here it means that the command that counts tokens
+/// failed, so it is reported.
 #[test]
 fn an_abnormal_end_of_the_counter_is_reported() {
     let sandbox = Sandbox::new();

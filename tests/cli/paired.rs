@@ -30,7 +30,7 @@ fn result(id: &str, text: &str) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": text})
 }
 
-/// Abbreviates messages: `u` and `a` for the roles, then a letter or the text of each block.
+/// Abbreviates messages: `u` and `a` for the roles, then a letter or a short text for each block.
 fn short(messages: &[Value]) -> String {
     let block = |block: &Value| match block["type"].as_str() {
         Some("thinking") => "T".to_owned(),
@@ -124,7 +124,7 @@ fn audit_01_a_prompt_whose_reply_is_only_thinking_can_be_sent_again() {
     let records = [user("p"), assistant(json!([thinking()]))];
     let run = rebuild(&records, &["--ready"]);
     assert_eq!(short(&run.success().json()), "u:p");
-    // The reply may also continue with further blocks.
+    // If the reply continues with text, the prompt is answered.
     let records = [user("p"), assistant(json!([thinking()])), assistant(json!([text("x")]))];
     rebuild(&records, &["--ready"]).code(7);
     // If the first message is such a reply, the list begins with the user message after it.
@@ -140,7 +140,7 @@ fn audit_22_a_result_after_its_call_replaces_one_before_it() {
     for (records, left, found) in [
         (vec![orphan.clone(), call("x"), real.clone()], "a:call x u:real", 1),
         (vec![orphan.clone(), user("p"), call("x"), real.clone()], "u:p a:call x u:real", 1),
-        // Also if another result comes first, and if two results precede the call.
+        // This also applies if another result comes first, or if two results precede the call.
         (
             vec![orphan.clone(), call("x"), call("y"), result("y", "of y"), real.clone()],
             "a:call x+call y u:real+of y",
@@ -150,7 +150,7 @@ fn audit_22_a_result_after_its_call_replaces_one_before_it() {
         // Without a later result, the one before the call is used, as in claw0's first format.
         (vec![real.clone(), call("x"), user("p")], "a:call x u:real+p", 0),
         (vec![real.clone(), call("x"), assistant(json!("a"))], "a:call x u:real a:a", 0),
-        // The choice stays because the message was sent; a later result is dropped.
+        // A user message after the call means that the result before it was sent, so a later result is dropped.
         (vec![real.clone(), call("x"), user("p"), result("x", "late")], "a:call x u:real+p", 1),
         // A call at the end waits for its own result.
         (vec![orphan.clone(), call("x")], "a:call x", 1),
@@ -164,7 +164,7 @@ fn audit_22_a_result_after_its_call_replaces_one_before_it() {
             found
         );
     }
-    // The tool runs although there is a result with its id.
+    // The call counts as open although an earlier result has its id, so that its tool runs.
     rebuild(&[orphan, user("p"), call("x")], &["--open"])
         .success()
         .stdout(contains(r#""tool_use_id":"x""#));

@@ -13,7 +13,7 @@ use predicates::str::contains;
 
 use crate::common::{AssertExt, Cmd, Sandbox, into_closed_pipe};
 
-/// A program, and how a test makes it read and write.
+/// A program to test, its command line, and valid and invalid input for it.
 struct Program {
     name: &'static str,
     /// The command line that reads standard input and writes to standard output.
@@ -240,7 +240,7 @@ fn a_reader_that_takes_one_line_gets_it() {
         let run = sh(sandbox, program, script).assert().success();
         let lines = run.lines();
         let [_, status] = lines.as_slice() else { panic!("expected two lines: {lines:?}") };
-        // The other programs write only one line, so they may finish before the reader does.
+        // claw-estimate and claw-call write only one line, so they may finish before the reader exits.
         let is_long = !["claw-estimate", "claw-call"].contains(&program.name);
         let expected: &[&str] = if is_long { &["141"] } else { &["0", "141"] };
         assert!(expected.contains(&status.as_str()), "{expected:?}\n{run}");

@@ -87,7 +87,7 @@ fn claw_rebuild_shows_how_much_it_has_read_unless_a_pager_has_the_terminal() {
         let what =
             "not-an-object: 's.jsonl' line 257, byte 16785280, 6 bytes: skipped: not a JSON object";
         assert_eq!(pty.screen(), format!("claw-rebuild: {what}\nclaw-rebuild: 1 finding"));
-        // A pager that waits for keys owns the terminal.
+        // A pager that reads keys owns the terminal, so no progress is shown.
         let asks = "stty -icanon </dev/tty; head -c 9 && sleep 2.5; echo; echo next";
         let mut pty = Pty::run(sandbox.sh(&format!("claw-rebuild s.jsonl | {{ {asks}; }}")), SIZE);
         pty.end().success().stdout("{\"role\":\"\r\nnext\r\n");
@@ -109,7 +109,7 @@ mod calls {
     /// Longer than any successful test takes.
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Returns a script that runs with a provider.
+    /// Returns a command that runs a shell script with a provider.
     fn script(sandbox: &Sandbox, provider: &FakeProvider, script: &str) -> Cmd {
         sandbox.write("messages", HELLO);
         sandbox.sh(script).envs(provider.env())

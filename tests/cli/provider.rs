@@ -97,12 +97,12 @@ fn hello_with(name: &str, value: Value) -> Value {
     body
 }
 
-/// Returns a user message with these blocks.
+/// Returns a request with one user message that has these blocks.
 fn user_blocks(blocks: Value) -> Value {
     request(json!([{"role": "user", "content": blocks}]))
 }
 
-/// Returns a question, an answer with these blocks, and a last user message.
+/// Returns a request with a question, an answer with these blocks, and a last user message.
 fn answer_blocks(blocks: Value) -> Value {
     request(json!([
         {"role": "user", "content": "do it"},
@@ -123,7 +123,7 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// Returns a question, an answer with these calls, and a message with these results.
+/// Returns a request with a question, an answer with these calls, and a message with these results.
 fn loop_of(calls: Value, results: Value) -> Value {
     request(json!([
         {"role": "user", "content": "do it"},
@@ -351,7 +351,7 @@ fn a8_thinking_is_signed() {
     passes(&answer_blocks(withheld));
 }
 
-/// Applies to every assistant message, not only to the last one.
+/// The rule applies to every assistant message, not only to the last one.
 #[test]
 fn a8_thinking_is_never_the_last_block() {
     let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "c2ln"});

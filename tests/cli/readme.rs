@@ -13,7 +13,7 @@ fn readme() -> String {
     fs::read_to_string(path).expect("README.md")
 }
 
-/// Returns the blocks of code in a language, as their lines.
+/// Returns the lines of each code block in a language.
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<Vec<&'a str>> {
     let mut blocks = Vec::new();
     let mut lines = text.lines();
@@ -38,7 +38,7 @@ fn examples_print_what_the_readme_says() {
     assert_no_complaints(&wrong_examples("README.md", &examples, &printed_by(&examples)));
 }
 
-/// Starting a chat needs an account or a server. Instead, the settings are checked, and the first turn is prepared with
+/// Starting a chat needs an account or a server, so the test only checks the settings and prepares a first turn with
 /// --dry-run.
 #[test]
 fn each_provider_can_be_configured() {

@@ -132,15 +132,15 @@ fn corpus() -> Vec<(String, String)> {
     all
 }
 
-/// Returns every transcript among the examples, whichever program wrote it.
+/// Returns every transcript in the test data that is to be rebuilt, whichever program wrote it.
 fn fixtures() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for entry in walkdir::WalkDir::new(data()).sort_by_file_name() {
         let path = entry.expect("a readable directory").into_path();
         let name =
             path.strip_prefix(data()).expect("a path in the directory").display().to_string();
-        // golden/ holds messages, recall/ long conversations without anything unusual, and show/ is for people: most of
-        // it is covered by compactions.
+        // golden/ has messages, recall/ has long conversations without anything unusual, and compactions cover most of
+        // show/.
         let is_other = ["golden", "recall", "show"].iter().any(|other| name.starts_with(other));
         if name.ends_with(".jsonl") && !is_other {
             all.push((name, fs::read_to_string(&path).expect("a transcript")));
@@ -190,7 +190,7 @@ fn transcripts_of_claw0_match_their_golden_files() {
         assert!(run.get_output().stdout == expected, "expected: {}\n{run}", golden.display());
         assert!(
             run.get_output().stdout == rebuild(&text, &[]).get_output().stdout,
-            "{name}: twice the same"
+            "{name}: a second run printed something else"
         );
     }
 }
@@ -246,21 +246,21 @@ fn a_provider_accepts_transcripts_that_it_refuses_from_claw0() {
         let sent = all_blocks(request.messages());
         let mut calls = members(&sent, "tool_use", "id");
         let results = members(&sent, "tool_result", "tool_use_id");
-        assert_eq!(calls, results, "{name}: every call is answered");
+        assert_eq!(calls, results, "{name}: calls and results do not match");
         calls.dedup();
-        assert_eq!(calls.len(), results.len(), "{name}: once");
+        assert_eq!(calls.len(), results.len(), "{name}: a call was sent twice");
         assert_eq!(
             calls.len(),
             text.matches(r#""type": "tool_use", "tool_use_id""#).count()
                 + text.matches(r#""type": "tool_use", "name""#).count(),
-            "{name}: all of them"
+            "{name}: a call was not sent"
         );
     }
 }
 
 // ---- growth: prompt caching depends on it ----------------------------------------------------
 
-/// Transcripts with difficult prefixes, without late results and view records.
+/// Returns transcripts whose prefixes are difficult to rebuild, without late results and view records.
 fn difficult() -> Vec<(String, String)> {
     let thinking =
         r#"{"type":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"}]}"#;
@@ -304,7 +304,7 @@ fn difficult() -> Vec<(String, String)> {
     ]
 }
 
-/// Rebuilds a transcript up to one of its lines.
+/// The messages of a transcript up to one of its lines, and the number of late results in it.
 struct Prefix {
     lines: Vec<String>,
     late_results: usize,
@@ -318,8 +318,8 @@ impl Prefix {
     }
 }
 
-/// Returns true if a message extends another. Results precede all other blocks in the order of their calls,
-/// so new ones may appear between them.
+/// Returns true if the message `grown` extends `last`. Results precede all other blocks, in the order of their calls,
+/// so a new result may stand between old ones. Other new blocks must be at the end.
 fn holds_all_of(grown: &Value, last: &Value) -> bool {
     let mut rest = blocks(&last["content"]).into_iter().peekable();
     let mut new = Vec::new();
@@ -382,7 +382,7 @@ fn h2_thinking_is_replayed_byte_for_byte() {
         let sent = |messages: &str| messages.lines().flat_map(thinking).collect::<Vec<_>>();
         assert_eq!(sent(&messages), stored, "{name}");
 
-        // Also after claw-append, after claw-truncate, and in the body of a request.
+        // They are also unchanged after claw-append, after claw-truncate, and in the body of a request.
         let sandbox = Sandbox::new();
         sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(text.clone()).assert().success();
         let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).assert().success();
@@ -410,7 +410,7 @@ fn h2_thinking_is_replayed_byte_for_byte() {
 
 // ---- any file --------------------------------------------------------------------------------
 
-/// Pieces of transcripts. `ID` is one of a few call ids, `REC` the id of an earlier record.
+/// Members of records. `ID` is one of a few call ids, `REC` the id of this record or an earlier one.
 const PIECES: &[&str] = &[
     r#""type":"user","content":"ask""#,
     r#""type":"user","content":" ""#,
@@ -549,8 +549,8 @@ fn every_cut_and_turn_can_be_undone() {
 }
 
 /// Without a hint (`first_kept_offset`), the first kept record of a compaction is the nearest one whose line has the id
-/// without escapes. The result must not depend on whether ids are searched for or looked up in an index, so the number
-/// of compactions varies.
+/// without escapes. The result must not depend on whether ids are searched for or looked up in an index. The index is
+/// built at the second id that is not found, so the number of such compactions varies.
 #[test]
 fn audit_24_an_id_with_escapes_is_found_only_by_a_hint() {
     let escaped = r#"{"id":"caf\u00e9","type":"user","content":"escaped"}"#;
@@ -718,7 +718,7 @@ fn d52_open_calls_are_those_without_a_result() {
     assert_eq!(open(&Conversation::new()), [""; 0]);
     let error = json!({"type": "error", "class": "busy", "message": "x", "model": "m"});
     assert_eq!(open(&both.record(error)), ["call_2", "call_3"]);
-    // A call that is recorded twice is one call, and a reused id stays unchanged on disk.
+    // A call that is recorded twice is printed once, and a reused id is printed as it is stored.
     let call = r#"{"type":"tool_use","tool_use_id":"a","name":"f","input":{"n": 1e2}}"#;
     let result = r#"{"type":"tool_result","tool_use_id":"a","content":"x"}"#;
     let said = r#"{"type":"user","content":"x"}"#;
@@ -865,7 +865,7 @@ fn v17_a_late_result_is_moved_to_its_call_and_reported() {
             (&json!("one"), &json!("two"))
         );
     }
-    // A result that arrives in time is not late, in any order.
+    // Results in another order than their calls are not late.
     let text = [calls.as_slice(), &[result("o1", "t1", "one")]].concat().join("\n");
     rebuild(&text, &[]).success().stderr("");
 }
@@ -884,7 +884,7 @@ fn v4_both_records_of_a_fused_line_are_recovered() {
 const UNDERSTOOD: &str =
     r#"{"role":"assistant","content":"Understood. I go on from this summary."}"#;
 
-/// Returns the messages of [`three_turns`] under a summary that keeps its last turn.
+/// Returns the messages of [`three_turns`] after a compaction that keeps only the last turn.
 fn last_turn_under(summary: &str) -> Vec<String> {
     vec![summarised(summary), UNDERSTOOD.to_owned(), said("q3"), answered("a3")]
 }
@@ -895,7 +895,7 @@ fn a_compaction_replaces_what_precedes_its_first_kept_record() {
     assert_eq!(messages(&text, &[]), last_turn_under("S"));
     assert_eq!(messages(&text, &["--ignore-compactions"]), messages_of_turns());
 
-    // The assistant is next: the summary is a user message and needs no acknowledgement.
+    // If the assistant's message is next, the summary, which is a user message, needs no acknowledgement.
     let text = three_turns_and(&[compaction("v1", "S", "e2")]);
     let rest = [answered("a2"), said("q3"), answered("a3")];
     assert_eq!(messages(&text, &[]), [&[summarised("S")], rest.as_slice()].concat());
@@ -980,7 +980,7 @@ fn a_retraction_removes_a_message() {
     assert_eq!(messages(&text, &[]), [messages_of_turns(), vec![said("q4")]].concat());
     assert_eq!(messages(&text, &["--at", "u4"]).last(), Some(&said("oops")));
     rebuild(&text, &["--record", "u4"]).success().stdout("oops\n");
-    // The first record that a compaction kept can be retracted; the compaction stays at its position.
+    // The first record that a compaction kept can be retracted; the kept part still begins at its position.
     let text = three_turns_and(&[compaction("v1", "S", "u3"), retract("w1", "u3")]);
     assert_eq!(messages(&text, &[]), [summarised("S"), answered("a3")]);
 }
@@ -1076,7 +1076,7 @@ fn v8_bytes_that_need_no_change_are_not_changed() {
         ),
     ];
     assert_eq!(messages(&records, &[]), expected);
-    // Also through a transcript of our own.
+    // They are also unchanged after claw-append.
     let sandbox = Sandbox::new();
     let run =
         sandbox.sh("claw-append s.jsonl && claw-rebuild s.jsonl").write_stdin(records).assert();
@@ -1114,7 +1114,7 @@ fn repeated_text_stays_two_messages() {
 
 // ---- where reading begins --------------------------------------------------------------------
 
-/// A file that begins with a hole of 8 GiB. A program that read the hole would report NUL bytes.
+/// Writes a file that begins with a hole of 8 GiB. A program that read the hole would report NUL bytes.
 fn behind_a_hole(sandbox: &Sandbox, records: &[String]) {
     use std::io::Write;
     let path = sandbox.write("s.jsonl", "");

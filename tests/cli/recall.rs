@@ -1,5 +1,5 @@
-//! scripts/dev/recall: which of the facts that are planted in `tests/data/recall` survive compaction without a
-//! model. `CLAW_BLESS=1` writes the measured rows into docs/recall.md.
+//! scripts/dev/recall: how many of the facts that are planted in `tests/data/recall` survive compaction, without a
+//! model and with recorded summaries of a model. `CLAW_BLESS=1` writes the measured rows into docs/recall.md.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use assert_cmd::assert::Assert;
 
 use crate::common::{AssertExt, Sandbox};
 
-/// Measurements of the `local` strategy. Ten compactions take longest and run in parallel with the rest.
+/// The measured rows. They are measured in parallel, because ten compactions take much longer than the rest.
 struct Table {
     header: String,
-    /// For one, three and ten compactions.
+    /// The rows of the `local` strategy for one, three and ten compactions.
     rows: Vec<String>,
-    /// The same for the held-out sessions; no phrase of the strategy was written for them.
+    /// The rows for the held-out sessions, for which no phrase of the strategy was written.
     held_out: Vec<String>,
-    /// Measurements that are replayed from recordings.
+    /// The rows of the `replay` strategy, whose summaries are replayed from recordings of a model.
     replay: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ fn recall(arguments: &str) -> Assert {
     Sandbox::new().sh(&format!(r#"sh "$RECALL" {arguments}"#)).env("RECALL", script).assert()
 }
 
-/// Fails with every lost fact unless a column shows that none is lost after ten compactions.
+/// Fails with a list of the lost facts of a kind, unless the row shows that none is lost after ten compactions.
 #[track_caller]
 fn all_survive_ten_compactions(kind: &str, row: &'static str, among: &str) {
     let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>();

@@ -13,7 +13,7 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// Returns the request of a recording.
+/// Returns the path and the body of a recorded request.
 fn asked(name: &str) -> (String, Map<String, Value>) {
     let text = std::fs::read_to_string(data("http").join(name).join("request.json"));
     let text = text.expect("a recording");

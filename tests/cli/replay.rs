@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox};
 
-/// Returns a transcript with two messages of about `words` words and a prompt.
+/// Returns a transcript with a prompt, a reply of about `words` words, and another prompt.
 fn transcript(words: usize) -> String {
     let records = [
         json!({"type": "user", "content": "question"}),
@@ -27,10 +27,10 @@ fn transcript(words: usize) -> String {
     records.map(|record| format!("{record}\n")).concat()
 }
 
-/// A tool result without a call, which is a warning.
+/// A tool result without a call, which `claw-replay check` reports as a failure.
 const ORPHAN: &str = r#"{"type":"tool_result","tool_use_id":"x","content":"lost"}"#;
 
-/// Creates `count` transcripts in three subdirectories of `directory`. Every seventh one has a warning.
+/// Creates `count` transcripts in three subdirectories of `directory`. Every seventh one ends with [`ORPHAN`].
 fn transcripts(sandbox: &Sandbox, directory: &str, count: usize) {
     for n in 0..count {
         let mut text = transcript(n * 37 % 500);
@@ -125,7 +125,7 @@ fn reports_arrive_while_the_list_of_paths_is_still_open() {
 }
 
 #[test]
-fn lists_may_have_any_path() {
+fn a_list_may_contain_any_path() {
     let sandbox = Sandbox::new();
     for (name, end, args) in [
         ("a b.jsonl", "\n", &["--files-from", "-"][..]),
@@ -143,7 +143,7 @@ fn lists_may_have_any_path() {
 }
 
 #[test]
-fn a_file_that_is_unreadable_or_no_transcript_does_not_end_the_run() {
+fn a_file_that_is_unreadable_or_not_a_transcript_does_not_end_the_run() {
     let sandbox = Sandbox::new();
     transcripts(&sandbox, "d", 1);
     sandbox.write("d/0/binary.jsonl", [0xff, 0xfe, 0x80, 1, 2]);

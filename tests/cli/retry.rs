@@ -1,4 +1,4 @@
-//! claw-retry and claw-compact --retry: which summaries are made later, when, and what replaces them.
+//! claw-retry and claw-compact --retry: which summaries are made later, when, and what they replace.
 
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
@@ -11,7 +11,8 @@ use crate::common::{AssertExt, Sandbox, hears, kill_group};
 use crate::conversations::{Conversation, append, rebuild, undo_last, words};
 use crate::summaries::{asked, calls, compacted, covered, says, with_model};
 
-/// Appends a conversation of twelve messages, with `name` in the first, and a stub over it. Returns the stub.
+/// Appends a conversation of twelve messages, with `name` in the first, and a stub, which is a compaction without a
+/// summary. Returns the stub.
 #[track_caller]
 fn stub(sandbox: &Sandbox, name: &str) -> Value {
     append_conversation(sandbox, name);
@@ -27,7 +28,7 @@ fn append_conversation(sandbox: &Sandbox, name: &str) {
     conversation.append(sandbox, "s.jsonl");
 }
 
-/// Returns a sandbox whose model answers, and a transcript with one stub.
+/// Returns a sandbox that has a model and a transcript with one stub, and the stub.
 fn with_stub() -> (Sandbox, Value) {
     let sandbox = with_model();
     let stub = stub(&sandbox, "one");
@@ -50,7 +51,7 @@ fn made(sandbox: &Sandbox, args: &[&str]) -> (Assert, Vec<Value>) {
     (run, records)
 }
 
-/// Returns the ids of the summaries that are still to be made.
+/// Returns the ids of the compactions whose summaries are still to be made.
 fn pending(sandbox: &Sandbox) -> Vec<Value> {
     let shown = sandbox.cmd("claw-compact").args(["--retry", "--show", "s.jsonl"]).assert();
     let shown = shown.success().json_one();
@@ -241,7 +242,7 @@ fn a_summary_over_a_retracted_stub_is_not_requested() {
     }
     assert!(sandbox.read("s.jsonl") == before);
     assert_eq!(calls(&sandbox), spent);
-    // Once the stub is restored, the run continues.
+    // Once the stub is restored, both summaries are made.
     undo_last(&sandbox, "s.jsonl");
     retry(&sandbox).success();
     assert_eq!((calls(&sandbox), pending(&sandbox).len()), (spent + 2, 0));
@@ -362,7 +363,7 @@ fn a_failing_session_does_not_block_others() {
 #[test]
 fn settings_from_every_source_reach_the_programs_it_runs() {
     let (sandbox, _) = with_stub();
-    // The rules for new sessions do not apply to sessions that are named.
+    // `idle` does not apply to a session that is given as a path.
     sandbox.write("config", r#"{"idle":1,"profiles":{"own":{"call":"own 'a b'"}}}"#);
     sandbox.program("own", r#"printf '%s\n' "$1" >>seen; exec claw-call"#);
     for args in [
@@ -488,7 +489,7 @@ fn a_summary_that_replaces_a_missing_record_is_only_a_finding() {
     assert_eq!(rules, ["unknown-target", "unknown-target"]);
     retry(&sandbox).success().stderr(contains("no summary is missing"));
     assert_eq!(calls(&sandbox), 0);
-    // A newer compaction does not hide the findings from claw-check, but the rebuilt messages have none.
+    // With a newer compaction, claw-check still reports the findings, but claw-rebuild does not.
     let script =
         "claw-rebuild --meta s.jsonl 2>said | claw-compact --record --max-calls 0 --emergency |
         claw-append s.jsonl";

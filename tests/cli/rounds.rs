@@ -31,7 +31,7 @@ fn turn(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     cmd.args(["--no-checkpoint", "--tools", "box"]).args(args).arg("s.jsonl")
 }
 
-/// A reply that calls `name` once.
+/// Returns a reply that calls `name` once.
 fn call(n: usize, name: &str) -> Step {
     Step::call(&format!("t{n}"), name, json!({ "n": n }))
 }

@@ -43,12 +43,12 @@ impl Validator {
     }
 }
 
-/// The schema of records that every reader must accept.
+/// Returns the schema of records that every reader must accept.
 fn readable() -> Validator {
     Validator::new(schema())
 }
 
-/// The schema of records that `claw-append` writes.
+/// Returns the schema of records that `claw-append` writes.
 fn written() -> Validator {
     let mut schema = schema();
     schema["$ref"] = json!("#/$defs/written");

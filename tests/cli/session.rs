@@ -39,7 +39,7 @@ fn data(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// A workspace in the current format of claw0.
+/// Returns a sandbox with a workspace in the current format of claw0.
 pub fn claw0() -> Sandbox {
     let sandbox = Sandbox::new();
     let from = data("claw0-present/agents/claw0");
@@ -212,7 +212,7 @@ fn v81_d63_a_name_selects_one_session_and_an_error_keeps_the_current_session() {
         .stderr(contains(&two))
         .stdout("");
     session(&sandbox, &["switch", "play"]).assert().code(1).stderr(contains("claw-session new"));
-    // In the index, but the file is missing.
+    // The index lists the session, but its file is missing.
     list(&sandbox);
     fs::remove_file(sandbox.path(&said(&sandbox, &["path", &two]))).expect("a transcript");
     session(&sandbox, &["switch", &two]).assert().code(1);
@@ -582,7 +582,7 @@ fn v3_a_fork_omits_damaged_lines_and_converts_the_formats_of_claw0() {
 fn f_1_v78_expire_removes_exactly_what_its_dry_run_lists() {
     let sandbox = claw0();
     let now = |args: &[&str]| -> Assert {
-        // Two of the sessions were last active on 2026-11-21 at 21:05:28, one just after.
+        // 2026-11-21 21:05:28.636023, when the third of the four sessions was last active.
         session(&sandbox, args).env("SOURCE_DATE_EPOCH", "1795295128.636023").assert()
     };
     now(&["switch", "initial"]).success();
@@ -607,7 +607,7 @@ fn f_1_v78_expire_removes_exactly_what_its_dry_run_lists() {
 
 // ---- turns -----------------------------------------------------------------------------------
 
-/// A program that holds the turn of session `name` until its process group is killed.
+/// Starts a program that holds the turn lock of session `name` until its process group is killed.
 fn holder(sandbox: &Sandbox, name: &str) -> std::process::Child {
     let mut child =
         session(sandbox, &["lock", name, "--", "sh", "-c", "echo held; exec sleep 60"]).spawn();
@@ -682,7 +682,7 @@ fn a_turn_finds_its_session_by_name_and_leaves_no_lock() {
     turn(&sandbox, &["-m", "x", "nobody"]).assert().code(1).stderr(contains("claw-session new"));
     sandbox.cmd("claw-retry").arg("work").assert().success();
     sandbox.cmd("claw-retry").arg("nobody").assert().code(1);
-    // Any spelling of a path.
+    // A path can be spelled in any way.
     turn(&sandbox, &["-m", "x", "a//.//-s.jsonl"]).assert().success();
     turn(&sandbox, &["-m", "x", "--", "-s.jsonl"]).assert().success();
     assert!(sandbox.exists("a/-s.jsonl") && sandbox.exists("-s.jsonl"));

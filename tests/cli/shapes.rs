@@ -37,7 +37,7 @@ pub fn name(shape: Shape) -> &'static str {
     }
 }
 
-/// Two calls at once. Older servers of Ollama send no ids.
+/// Returns a reply with two tool calls. Older Ollama servers send no ids.
 pub fn two_calls(shape: Shape, turn: usize) -> Step {
     let id = |n: usize| match shape {
         Shape::Ollama => String::new(),
@@ -120,7 +120,7 @@ fn parallel_calls_become_the_same_records_in_every_shape() {
     assert_eq!(all[0].1[0]["input"]["deep"]["s"], "\"\n");
 }
 
-/// K-3: an unknown stop reason is kept, and the call fails.
+/// An unknown stop reason is kept, and the call fails.
 #[test]
 fn k_3_stop_reasons_are_normalised_in_every_shape() {
     for (shape, reason, expected, exit) in [
@@ -239,7 +239,7 @@ fn each_turn_of_a_transcript_can_use_another_provider() {
         let mut seen = HashSet::new();
         let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
         for block in blocks.filter(|block| block["type"] == "tool_use") {
-            assert!(seen.insert(block["id"].clone()), "twice: {block}");
+            assert!(seen.insert(block["id"].clone()), "the id of another call: {block}");
         }
         assert_eq!(seen.len(), 16);
     }
@@ -247,7 +247,7 @@ fn each_turn_of_a_transcript_can_use_another_provider() {
 
 // ---- the request -----------------------------------------------------------------------------
 
-/// A session with everything that has to be converted.
+/// Returns messages with every kind of content that has to be converted.
 fn colourful() -> String {
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
     let messages = [
@@ -459,7 +459,7 @@ fn the_window_that_an_overflow_states_is_remembered_in_every_shape() {
     }
 }
 
-/// J-2, with the error message of vLLM.
+/// Tested with the error message of vLLM.
 #[test]
 fn j_2_the_output_limit_is_lowered_once_for_chat_completions() {
     let refusal = "This model's maximum context length is 4096 tokens. However, you requested 5000 \

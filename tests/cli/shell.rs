@@ -1,5 +1,5 @@
 //! claw-config shell: the command line of a script becomes text that any shell evaluates to the same values, for
-//! any bytes and in any order of the arguments.
+//! any text and in any order of the arguments.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
@@ -44,7 +44,7 @@ fn evaluate(sandbox: &Sandbox, shell: &[&str], arguments: &[OsString]) -> Assert
     cmd.args(["--provider", "offline"]).args(arguments).assert()
 }
 
-/// Texts that a shell or a parser could take for something else.
+/// Returns texts that a shell or a parser could misinterpret.
 fn hostile() -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = [
         "plain",
@@ -116,19 +116,19 @@ fn a_message_of_the_maximum_length_of_an_argument_is_accepted() {
 }
 
 #[test]
-fn values_of_any_bytes_reach_a_script_whole() {
+fn any_text_reaches_a_script_whole() {
     let sandbox = Sandbox::new();
     sandbox.write("script", SCRIPT);
     sandbox.write("system", "Be brief.");
     for shell in installed_shells() {
-        continue_with(&sandbox, shell);
+        assert_values_arrive(&sandbox, shell);
     }
 }
 
-fn continue_with(sandbox: &Sandbox, shell: &[&str]) {
+fn assert_values_arrive(sandbox: &Sandbox, shell: &[&str]) {
     for text in hostile() {
         let value = OsString::from_vec(text.clone());
-        // A model name must be UTF-8. A command is text too, although it can hold any bytes.
+        // Messages and model names must be UTF-8, so other bytes are not passed.
         let is_text = std::str::from_utf8(&text).is_ok();
         let mut joined = OsString::from("--message=");
         joined.push(&value);
@@ -148,7 +148,7 @@ fn continue_with(sandbox: &Sandbox, shell: &[&str]) {
         assert_eq!(got[0], b"./s.jsonl", "{shell:?} {value:?}");
         assert_eq!(got[1], message, "{shell:?} {value:?}");
         assert_eq!(got[6], [message, b"\n"].concat(), "{shell:?} {value:?}");
-        // Paths are absolute, since programs of a script may run elsewhere.
+        // Paths are made absolute, because the programs that a script runs may run in another directory.
         let system = sandbox.path("system");
         assert_eq!(got[2], system.as_os_str().as_encoded_bytes(), "{shell:?} {value:?}");
         if is_text {

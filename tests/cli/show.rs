@@ -255,7 +255,10 @@ fn lines_are_wrapped_to_the_given_width() {
             let lines = run.lines();
             let widest = lines.iter().map(|line| line.width()).max();
             assert!(widest <= Some(width) && widest > Some(width - 4), "{width}\n{run}");
-            assert!(!lines.iter().any(|line| line.contains("\u{fffd}")), "whole\n{run}");
+            assert!(
+                !lines.iter().any(|line| line.contains("\u{fffd}")),
+                "a character was split\n{run}"
+            );
         }
     }
     let sandbox = Sandbox::new();

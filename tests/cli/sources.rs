@@ -278,7 +278,7 @@ fn options_of_the_conversation_reach_no_other_model() {
     let (other, main) = (sandbox.read_text("env."), sandbox.read_text("env.1"));
     for name in own {
         let has = |env: &str| env.lines().any(|line| line == format!("{name}=100000"));
-        // The window is an argument.
+        // claw-compact passes the window as an option instead.
         assert!(!has(&other) && (has(&main) || name == "CLAW_WINDOW"), "{name}");
     }
     let url = "--base-url\nhttp://usual\n";
@@ -297,7 +297,7 @@ fn v74_a_model_that_failed_three_times_is_skipped_for_thirty_minutes() {
     let try_at = |seconds: u64, args: &[&str], is_asked: bool, why: &str| {
         let before = calls(&sandbox);
         let run = run_at(&sandbox, seconds, &[args, &["--no-fallback"]].concat(), &messages);
-        // After another model, the model of the conversation is asked.
+        // If another model gives no summary, the model of the conversation is asked.
         let is_main_asked = !args.contains(&"main") && run.get_output().status.code() != Some(0);
         let expected = usize::from(is_asked) + usize::from(is_main_asked);
         assert_eq!(calls(&sandbox) - before, expected, "{why}: {}", run.stderr_text());
@@ -307,7 +307,7 @@ fn v74_a_model_that_failed_three_times_is_skipped_for_thirty_minutes() {
     for n in 0..3 {
         try_at(n, &q, true, "fewer than three").code(69);
     }
-    try_at(3, &q, false, "the third one was two seconds before")
+    try_at(3, &q, false, "one second after the third failure")
         .code(69)
         .stdout("")
         .stderr(contains("skipping 'ollama:q' for 1799 s: it failed 3 times in a row"));
@@ -328,10 +328,10 @@ fn v74_a_model_that_failed_three_times_is_skipped_for_thirty_minutes() {
     try_at(2 + 1801, &q, true, "30:01").code(69);
     try_at(2 + 1802, &q, true, "the second one").code(69);
     sandbox.write("status", "0");
-    try_at(2 + 1803, &q, true, "the third one goes well").success();
+    try_at(2 + 1803, &q, true, "the third one succeeds").success();
     sandbox.write("status", "69");
     for n in 0..3 {
-        try_at(2000 + n, &q, true, "a success before").code(69);
+        try_at(2000 + n, &q, true, "after a success").code(69);
     }
     try_at(2003, &q, false, "three in a row again").code(69);
 }
@@ -356,7 +356,7 @@ fn v74_the_configuration_sets_the_number_of_failures_and_the_pause() {
     configure(&sandbox, &json!({"ollamaFailureThreshold": 0, "ollama": ollama}));
     let before = calls(&sandbox);
     run_at(&sandbox, 62, &args, &conversation(12, 60)).code(69);
-    assert_eq!(calls(&sandbox) - before, 2, "0 must disable it");
+    assert_eq!(calls(&sandbox) - before, 2, "a threshold of 0 must disable skipping");
 }
 
 #[test]

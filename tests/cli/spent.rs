@@ -8,7 +8,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::conversations::{Conversation, words};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
-/// Two models with prices, and a kind of model that is free.
+/// The prices of two models, and a pattern for models that are free.
 const PRICES: &str = "# per million\ntest-model 3 0.3 3.75 15\nother 1 1 1 1\nlocal* 0 0 0 0\n";
 
 fn reply(usage: Value) -> Step {
@@ -23,7 +23,7 @@ fn hello(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(HELLO)
 }
 
-/// measured tokens and their cost; a reply without a price is reported as unpriced, not as free.
+/// The measured tokens and their cost are reported. A reply without a price is reported as unpriced, not as free.
 #[test]
 fn r3_prices_come_only_from_the_file_of_the_user() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -36,7 +36,7 @@ fn r3_prices_come_only_from_the_file_of_the_user() {
         .assert()
         .success()
         .stderr(contains("1000 tokens in, 10000 from cache, 400 to cache, 200 out: 0.0105"));
-    // stored once, as the provider sent it.
+    // The record has the usage as the provider sent it.
     assert_eq!(run.json_one()["usage"], usage);
     provider.script(reply(usage));
     let log = hello(&sandbox, &provider, &["--prices", "prices", "--log", "json"]).assert();
@@ -56,7 +56,7 @@ fn r3_prices_come_only_from_the_file_of_the_user() {
         .stderr(contains("cannot use prices 'bad': line 1 is not a model and four prices"));
 }
 
-/// nothing is sent if one more call would exceed the limit.
+/// Nothing is sent if one more call would exceed the limit.
 #[test]
 fn r4_a_limit_stops_before_the_next_call() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -93,7 +93,7 @@ fn r4_a_limit_stops_before_the_next_call() {
     hello(&sandbox, &provider, &["--max-total", "9", "--spent", "none"]).assert().code(74);
 }
 
-/// the calls for summaries count, too.
+/// All calls of the session count, not only those of the turn.
 #[test]
 fn r4_a_turn_ends_when_its_session_reaches_the_limit() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -105,12 +105,12 @@ fn r4_a_turn_ends_when_its_session_reaches_the_limit() {
     let asked = provider.requests().len();
     turn("5000").code(5).stdout("").stderr(contains("claw-call: not called: "));
     assert_eq!(provider.requests().len(), asked);
-    // The prompt is kept for when the limit is raised.
+    // The prompt is kept, so the turn can continue without the limit.
     sandbox.cmd("claw-turn").envs(provider.env()).args(["--again", "s.jsonl"]).assert().success();
     provider.all_legal();
 }
 
-/// the request is recorded, so that a turn can be repeated later.
+/// `--meta` records the model, the output limit and hashes of the request, so that requests can be compared later.
 #[test]
 fn q5_meta_records_the_request() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());

@@ -41,7 +41,7 @@ const STRANGERS: [(&str, &str, &str); 9] = [
     ("words ", "text", "'claw-append --user' turns text into a record"),
 ];
 
-/// Programs that read the transcript 'x', by their arguments.
+/// Command lines of programs that read the transcript 'x'.
 const READERS: [&[&str]; 15] = [
     &["claw-rebuild", "x"],
     &["claw-rebuild", "--array", "x"],

@@ -17,7 +17,7 @@ use crate::shapes::{HELLO, call, hello, two_calls};
 /// A text that a careless parser would break.
 const TEXT: &str = "Caf\u{e9}, \u{65e5}\u{672c}, \u{1f600}:\n\n\t\"data: {}\" and \\u0041\r\n";
 
-/// Returns the bytes of a stream that answers a step.
+/// Returns the bytes of the stream that the fake provider sends for a step.
 fn wire(shape: Shape, step: Step) -> Vec<u8> {
     let provider = FakeProvider::new();
     provider.script(step);
@@ -28,7 +28,7 @@ fn wire(shape: Shape, step: Step) -> Vec<u8> {
     post(&provider, shape, &body).pieces.concat()
 }
 
-/// Returns the records that a stream of these pieces gives, and the text that was shown.
+/// Returns the records that claw-call makes of the provider's answer to a step, and the text that it shows.
 #[track_caller]
 fn read(shape: Shape, step: Step) -> (Vec<serde_json::Value>, String) {
     let provider = FakeProvider::new();
@@ -112,7 +112,7 @@ fn streams_with_missing_parts_are_understood() {
         assert_eq!(records[0]["content"], json!([{"type": "text", "text": "So."}]));
         assert_eq!((&records[0]["model"], &records[0]["usage"]), (&json!(null), &json!(null)));
         assert_eq!((&records[0]["stop_reason"], shown.as_str()), (&json!("end_turn"), "So.\n"));
-        // Some proxies do not declare that it is a stream.
+        // Some proxies do not declare a stream as one.
         for kind in ["text/plain", "application/json"] {
             let headers = [("content-type", kind), ("request-id", "req_1")];
             let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -147,13 +147,13 @@ fn a_stream_is_recorded_and_replayed() {
         };
         let first = run("--record").success();
         let again = run("--replay").success().stderr(first.stderr_text().to_owned());
-        // The recording does not have the provider's id of the exchange.
-        let but_for_the_name = |run: &Assert| {
+        // The recording does not have the provider's request id.
+        let without_request_id = |run: &Assert| {
             let mut record = run.json_one();
             record["request_id"] = json!(null);
             record
         };
-        assert_eq!(but_for_the_name(&again), but_for_the_name(&first));
+        assert_eq!(without_request_id(&again), without_request_id(&first));
         provider.single_request();
     }
 }
@@ -202,7 +202,7 @@ fn the_text_is_shown_before_the_answer_ends() {
             shown.push(byte[0]);
         }
         assert_eq!(String::from_utf8_lossy(&shown), "Reply to", "{shape:?}");
-        assert!(child.try_wait().expect("its state").is_none(), "the answer has not ended");
+        assert!(child.try_wait().expect("its state").is_none(), "the call ended before the answer");
         kill_group(child.id());
         child.wait().expect("its end");
     }

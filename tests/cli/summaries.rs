@@ -23,12 +23,12 @@ pub fn with_model() -> Sandbox {
     sandbox
 }
 
-/// The records of a successful reply.
+/// Returns the record of a successful reply.
 pub fn says(text: &str) -> String {
     reply(&[json!({"type": "text", "text": text})], "end_turn")
 }
 
-/// The records of a reply.
+/// Returns the record of a reply.
 pub fn reply(content: &[Value], stop_reason: &str) -> String {
     let usage = json!({"input_tokens": 900, "output_tokens": 5});
     let record = json!({

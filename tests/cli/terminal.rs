@@ -7,7 +7,7 @@ use predicates::str::contains;
 use crate::common::{AssertExt, Sandbox};
 
 /// The output of a hostile tool: a colour, its eight-bit form, an overwritten line, a delete, text that runs
-/// backwards. As JSON, with the bytes that JSON allows raw.
+/// backwards. Written as JSON, in which only the characters are escaped that must be.
 const EVIL: &str = "\\u001b[31m\u{9b}31m\\r\u{7f}\u{202e}evil";
 
 /// The same text, escaped.
@@ -24,7 +24,7 @@ fn assert_harmless(text: &str) {
     assert!(odd.is_empty(), "{odd:?} in {text:?}");
 }
 
-/// Checks that each line on standard error is harmless and shows the text, in both forms.
+/// Checks that standard error is harmless and shows the text escaped, in both log formats.
 #[track_caller]
 fn assert_escaped(run: impl Fn(&[&str]) -> Assert) {
     for (form, shown) in [("text", SHOWN), ("json", SHOWN_JSON)] {
@@ -87,7 +87,7 @@ fn a_reply_is_escaped_on_a_terminal_and_unchanged_in_a_pipe() {
         r#"{{"type":"assistant","content":[{{"type":"text","text":"red\n{EVIL}"}}],"stop_reason":"end_turn"}}"#
     );
     sandbox.write("reply", reply);
-    // The model of this turn accepts its options, reads the messages and answers.
+    // A model that ignores its options, reads the messages and answers.
     sandbox.program("model", "cat >/dev/null; cat reply");
     let turn = "claw-turn --call model -m hi s.jsonl";
     sandbox.sh(turn).assert().success().stdout("red\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil\n");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox};
 
-/// The tools of the repository.
+/// Returns the path of the tools in the repository.
 fn shipped() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tools").display().to_string()
 }
@@ -114,7 +114,8 @@ fn audit_21_tools_cannot_reach_sessions() {
     assert_eq!(list["content"], "[link] away\n[dir]  docs\n[link] fine\n[link] up\n");
 }
 
-/// A directory with two tools that can be described, and other files that cannot.
+/// Returns a sandbox whose directory `box` has two tools with descriptions, and files that lack either the description
+/// or the executable.
 fn directory() -> Sandbox {
     let sandbox = Sandbox::new();
     let schema = json!({"type": "object", "properties": {}});

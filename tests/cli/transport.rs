@@ -1,4 +1,4 @@
-//! T-5 and T-6: the connection of a call: TLS, redirects, plain http, proxies, and addresses.
+//! The connection of a call: TLS, redirects, plain http, proxies, and addresses.
 
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
@@ -36,8 +36,8 @@ fn assert_failed(run: Assert, status: i32, why: &str) -> Assert {
 
 // ---- TLS -------------------------------------------------------------------------------------
 
-/// A server with TLS in front of a provider, and a sandbox to call it from. `ca.pem` in it has the certificate of
-/// the authority.
+/// A server with TLS in front of a provider, and a sandbox to call it from. The file `ca.pem` in the sandbox has the
+/// certificate of the authority that signed the server's.
 struct Secure {
     sandbox: Sandbox,
     provider: FakeProvider,
@@ -198,7 +198,7 @@ fn t5_plain_http_to_another_machine_needs_an_option() {
     assert_eq!(front.connections(), 0);
     assert_answered(call(&sandbox, &url).arg("--insecure-http").assert());
     assert_eq!(provider.single_request().header("x-api-key"), Some(KEY));
-    // It still has to be http.
+    // The option does not allow other protocols.
     let run = call(&sandbox, &url.replace("http:", "ftp:")).arg("--insecure-http").assert();
     assert_failed(run, 78, "not an https address");
 }
@@ -318,7 +318,7 @@ fn t6_an_address_on_this_machine_uses_no_proxy() {
         }
         assert_eq!(proxy.heads(), [""; 0], "{name}");
     }
-    // claw-call does not require a key for it, either; this server does.
+    // claw-call does not require a key for an address on this machine, but this server does.
     let run = by_proxy(&server, &server.front.url("localhost"), "").env_remove("ANTHROPIC_API_KEY");
     assert_failed(run.assert(), 77, "x-api-key header is required");
 }

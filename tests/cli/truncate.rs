@@ -1,4 +1,4 @@
-//! claw-truncate: long results shortened until the request fits, in messages or by records.
+//! claw-truncate: long results are shortened until the request fits, either in the messages or by truncation records.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
@@ -11,7 +11,7 @@ use crate::conversations::{
 
 const MARKER: &str = "left out, sha256 ";
 
-/// A question, a call with this result, the assistant's reply to it, and a new prompt.
+/// Returns a conversation: a question, a call with this result, the assistant's reply to it, and a new prompt.
 fn one(result: impl Into<Value>) -> Conversation {
     Conversation::new().user("Look.").tool(result).assistant("Seen.").user("And now?")
 }
@@ -76,7 +76,7 @@ fn v40_l2_a_cut_moves_to_a_line_end_only_in_the_last_fifth_of_the_head() {
         }
         let shown = shortened(&args, String::from_utf8(text).expect("ASCII"));
         let (head, tail) = ends(&shown);
-        assert_eq!(tail, "", "claw0 keeps no end");
+        assert_eq!(tail, "", "with --head-ratio 1, as in claw0, no tail is kept");
         head.len()
     };
     let room = kept(None);
@@ -505,13 +505,13 @@ fn l7_exit_5_when_the_request_stays_over_its_budget_but_the_result_is_written() 
     assert_eq!(run.json_one()["type"], "truncation");
 }
 
-/// An image of unknown size: 1600 tokens.
+/// Returns an image of unknown size, which counts as 1600 tokens.
 fn image(data: &str) -> Value {
     let source = json!({"type": "base64", "media_type": "image/png", "data": data});
     json!({"type": "image", "source": source})
 }
 
-/// Two results with images, and one image in a user message.
+/// Returns a conversation with images in two results and in a user message, and a document in the first result.
 fn with_images() -> Conversation {
     let document =
         json!({"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}});
@@ -555,7 +555,7 @@ fn l5_images_of_results_are_omitted_whole_and_recorded() {
     let whole = sandbox.sh(&format!("{command} s.jsonl")).assert().success().stdout_text();
     assert!(whole.contains(&image("AAAA").to_string()), "{whole}");
 
-    // Then one record per result; images of the user stay, whatever the budget.
+    // With a much smaller window, one record is written for each result. Images of the user stay, whatever the budget.
     let run = stage(&sandbox, "claw-truncate", &["--window", "600"], "s.jsonl")
         .code(5)
         .stderr(contains("left out 2 images or documents: "))
@@ -573,7 +573,7 @@ fn l5_images_of_results_are_omitted_whole_and_recorded() {
 }
 
 #[test]
-fn l5_a_record_that_omits_a_missing_image_is_a_finding() {
+fn l5_a_truncation_that_names_a_missing_image_is_reported_and_ignored() {
     let sandbox = Sandbox::new();
     with_images().append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
@@ -617,7 +617,7 @@ fn l6_less_than_the_minimum_gain_changes_nothing_and_ends_with_5() {
         .stdout(messages.clone())
         .stderr(contains("nothing changed: would save "));
     run("1000000", &["--record"]).code(5).stdout("").stderr(contains(", less than --min-gain"));
-    // If the messages fit, nothing can be gained, and 0 is less than 1.
+    // If the messages fit, 0 tokens are saved, which is less than 1.
     one("short").append(&sandbox, "fits.jsonl");
     let fits = rebuild(&sandbox, "fits.jsonl");
     for (least, status) in [("0", 0), ("1", 5)] {
@@ -635,7 +635,7 @@ fn l6_o1_later_turns_make_the_same_cut() {
     let before = rebuild(&sandbox, "s.jsonl");
     Conversation::new().assistant("Well.").user("More.").append(&sandbox, "s.jsonl");
     assert!(rebuild(&sandbox, "s.jsonl").starts_with(&before));
-    // A result that was cut cannot be shortened further.
+    // With the same window, a result that was cut is not shortened again.
     stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl").code(5).stdout("");
 }
 
@@ -683,17 +683,17 @@ fn d33_the_numbers_in_a_refusal_are_used() {
         assert!(run.get_output().status.success(), "{run}");
         run.json_one()["head"].as_u64()
     };
-    // The limit in the error is the window if no other is known, and otherwise the smaller of the two applies.
+    // If no window is configured, the limit in the error is the window. Otherwise, the smaller of the two applies.
     let limit = run(json!({"type": "error", "class": "overflow", "limit": 2000}), &[]);
     let known =
         run(json!({"type": "error", "class": "overflow", "limit": 2000}), &["--window", "9000"]);
     assert_eq!(kept(&limit), kept(&known));
-    // A provider that counts five tokens where we count one needs a shorter request.
+    // A provider that counts about seven times as many tokens as we do needs a shorter request.
     let error = json!({"type": "error", "class": "overflow", "limit": 6000, "actual": 10_000});
     let dense = run(error, &[]);
     assert!(kept(&dense) < Some(4000), "{}", dense.stderr_text());
     dense.stderr(contains("shortened 1 result: 10000 -> "));
-    // By our own estimate it would have fitted, and nothing would have been done.
+    // By our own estimate, the request fits, so nothing is shortened.
     stage(&sandbox, "claw-truncate", &["--window", "6000"], "s.jsonl").code(5);
     // Without numbers, only the configured window applies.
     run(json!({"type": "error", "class": "overflow"}), &[])

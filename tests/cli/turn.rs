@@ -1,4 +1,4 @@
-//! claw-turn: a turn through the guard, with a provider that refuses requests, and with kills.
+//! claw-turn: turns through the overflow guard, turns with a provider that refuses requests, and turns that are killed.
 
 use std::collections::HashSet;
 use std::env;
@@ -18,7 +18,7 @@ use crate::conversations::{Conversation, builds, chat, log, rebuild, words};
 
 const PROMPT: &str = "And what is next?";
 
-/// A conversation that fits a small window only if it is both shortened and summarised.
+/// Returns a conversation that fits a small window only if it is both shortened and summarised.
 fn builds_and_chat() -> Conversation {
     (0..6).fold(builds(), |conversation, n| {
         conversation.user(&format!("Why {n}?")).assistant(&words(600))
@@ -31,7 +31,7 @@ fn turn(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     cmd.args(["-m", PROMPT, "s.jsonl"])
 }
 
-/// A conversation, a provider with these steps, and the turn.
+/// A transcript and a provider after a turn.
 struct Case {
     sandbox: Sandbox,
     provider: FakeProvider,
@@ -40,7 +40,7 @@ struct Case {
 }
 
 impl Case {
-    /// Returns the case, and the result of the turn.
+    /// Runs a turn on a conversation with a provider that takes these steps. Returns the case, and the result of the turn.
     #[track_caller]
     fn new(conversation: &Conversation, steps: &[Step], args: &[&str]) -> (Case, Assert) {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -50,7 +50,10 @@ impl Case {
         steps.iter().for_each(|step| provider.script(step.clone()));
         let run = turn(&sandbox, &provider, args).assert();
         let case = Case { sandbox, provider, before };
-        assert!(case.sandbox.read("s.jsonl").starts_with(&case.before), "D38: append-only");
+        assert!(
+            case.sandbox.read("s.jsonl").starts_with(&case.before),
+            "the transcript was rewritten"
+        );
         case.provider.all_legal();
         (case, run)
     }
@@ -69,7 +72,7 @@ impl Case {
         (requests.len() - summaries, summaries)
     }
 
-    /// V60: checks that no request was sent twice.
+    /// Checks that no request was sent twice.
     #[track_caller]
     fn no_request_twice(&self) -> &Case {
         let requests = self.provider.requests();
@@ -140,7 +143,7 @@ fn v59_a_third_overflow_ends_the_turn() {
     run.code(3).stdout("");
     assert_eq!(case.no_request_twice().requests(), (3, 1));
     assert_eq!((case.added("error").len(), case.provider.pending()), (3, 0));
-    // The prompt is kept, for when there is a larger window.
+    // The prompt is kept, so the turn can continue with a larger window.
     assert!(rebuild(&case.sandbox, "s.jsonl").contains(PROMPT));
 }
 
@@ -195,7 +198,7 @@ fn v61_v62_failures_other_than_overflow_never_drop_history() {
         assert_eq!(case.requests(), (1, 0), "{step:?}");
         let lost = case.added("truncation").len() + case.added("compaction").len();
         assert_eq!((lost, case.added("error").len()), (0, 1), "{step:?}");
-        // The next turn continues.
+        // The next turn succeeds.
         turn(&case.sandbox, &case.provider, &[]).assert().success();
         case.provider.all_legal();
     }
@@ -294,7 +297,8 @@ fn v67_d43_a_restart_begins_with_a_request_that_fits() {
         let done = done.iter().filter(|done| first.stderr_text().contains(**done)).count();
         assert_eq!(done, stages, "{}", first.stderr_text());
         let before = provider.requests().len();
-        // Another process, without the file of learned windows: the transcript alone has the limit.
+        // Even without the file of learned windows, the next request fits, because the transcript has the records with
+        // which the first turn made it fit.
         std::fs::remove_file(sandbox.path("state/windows.jsonl"))
             .expect("a file of learned windows");
         turn(&sandbox, &provider, &["--no-proactive", "--max-tokens", "200"])
@@ -540,7 +544,7 @@ fn p3_a_reply_that_cannot_be_written_is_kept_and_fails() {
 }
 
 #[test]
-fn v66_a_truncated_reply_is_kept_and_shown_and_ends_with_6() {
+fn v66_a_truncated_reply_is_kept_and_shown_and_the_exit_status_is_6() {
     let content = json!([{"type": "text", "text": "So I"}]);
     let reply = json!({"content": content, "model": "m", "stop_reason": "max_tokens"});
     let (case, run) = Case::new(&chat(), &[Step::Reply(reply)], &[]);
@@ -781,13 +785,13 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
     builds_and_chat().append(&sandbox, "base.jsonl");
     let base = sandbox.read("base.jsonl");
     let slow = Duration::from_millis(15);
-    // The time that all stages take without a kill.
     let run = |provider: &FakeProvider| {
         (0..9).for_each(|_| provider.script(Step::Hang(slow)));
         turn(&sandbox, provider, &["--window", "12000", "--no-proactive"])
             .env("TMPDIR", sandbox.dir())
     };
     sandbox.write("s.jsonl", &base);
+    // Measure the time that all stages take without a kill.
     let began = Instant::now();
     run(&FakeProvider::new().window(4000)).assert().success().stderr(contains("summarised "));
     let whole = began.elapsed();
@@ -800,7 +804,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
         let provider = FakeProvider::new().window(4000);
         let signal = if round % 2 == 0 { "KILL" } else { "TERM" };
         let mut child = run(&provider).spawn();
-        // At any point in this round's share of the time.
+        // The signal is sent at a random point in this round's share of the time.
         thread::sleep(whole.mul_f64((f64::from(round) + dice.next()) / f64::from(rounds)));
         let kill = ["-s", signal, "--", &format!("-{}", child.id())].map(str::to_owned);
         let _ = Command::new("kill").args(kill).status();
@@ -816,7 +820,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
         if signal == "TERM" {
             sandbox.sh("ls -d claw-turn.*").assert().stdout("");
         }
-        // The transcript can be sent, at the latest after the next prompt, and gets a reply.
+        // With one more prompt, the transcript can be sent and gets a reply.
         assert!(messages.len() >= 2, "round {round}");
         run(&provider).assert().success().stdout(contains(PROMPT));
         legal_but_for_the_window(&provider);

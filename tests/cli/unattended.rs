@@ -10,20 +10,20 @@ use crate::common::{AssertExt, Sandbox, rules};
 use crate::conversations::{append, log, words};
 
 const WINDOW: u64 = 4000;
-/// The number of turns in every run of the tests, and in a full run.
+/// The number of turns in a normal run and in a full run.
 const TURNS: [usize; 2] = [24, 500];
-/// The most requests of one turn: three for its reply (as it is, shortened, summarised), and three for each of two
+/// The most requests of one turn: three for its reply (unchanged, shortened, summarised), and three for each of two
 /// summaries (before an overflow and after one).
 const MAX_CALLS: usize = 3 + 2 * 3;
 
-/// The first prompt. Replies repeat the first hundred characters of the message that they answer, so they do not
-/// repeat the rules.
+/// The beginning of the first prompt; [`RULES`] follow. Replies repeat the first hundred characters of a prompt. This
+/// text is longer, so they do not repeat the rules.
 const GREETING: &str = "Hello! Over the next days we are going to look after the website of a small \
                         museum in Lyon, its pages, its pictures and its shop.";
 const RULES: &str = "Never push to main. Always answer in French. You must not delete pictures without \
                      asking me first. The budget is 250 euros.";
 
-/// The prompt of a turn.
+/// Returns the prompt of a turn.
 fn prompt(turn: usize) -> String {
     match turn % 6 {
         1 if turn == 1 => format!("{GREETING} {RULES}"),
@@ -61,7 +61,7 @@ fn said(request: &Recorded) -> String {
     request.messages().iter().map(|message| texts(&message["content"]) + "\n").collect()
 }
 
-/// Runs the session, and checks each turn, all requests and the last one.
+/// Runs a session of this many turns. Checks each turn, all requests, what the last request has, and the transcript.
 fn session(turns: usize, args: &[&str]) {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().window(WINDOW));
     let mut asked = 0;
@@ -85,7 +85,7 @@ fn session(turns: usize, args: &[&str]) {
     let requests = provider.requests();
     within_the_window(&requests);
     let bodies: HashSet<&[u8]> = requests.iter().map(|request| &request.body[..]).collect();
-    assert_eq!(bodies.len(), requests.len(), "V60: a request was sent twice");
+    assert_eq!(bodies.len(), requests.len(), "a request was sent twice");
     let last = requests.last().expect("a request");
     assert!(said(last).contains(RULES) && said(last).contains(SUMMARY), "{}", said(last));
 
@@ -95,7 +95,7 @@ fn session(turns: usize, args: &[&str]) {
     assert_eq!(count("user"), turns);
     // Other programs are known to compact in an endless loop.
     assert!((1..=turns / 3).contains(&count("compaction")), "{} compactions", count("compaction"));
-    assert!(count("truncation") > 0, "some results are shortened");
+    assert!(count("truncation") > 0, "no result was shortened");
 }
 
 /// Checks that accepted requests were within the window, and that refused ones were refused only for their size.

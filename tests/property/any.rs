@@ -104,13 +104,13 @@ fn interrupt_again<'a>(now: &mut Message<'a>, then: &Message<'a>) {
     }
 }
 
-/// Returns true if `grown` has all blocks of `last`, in order, and the first difference is a new result. Results
-/// are in the order of their calls, so a new one may come between old ones.
+/// Returns true if `grown` has all blocks of `last`, in order, and the first new block among them, if any, is a result.
+/// Results are in the order of their calls, so a new one may come between old ones.
 fn holds_all_of(grown: &Message<'_>, last: &Message<'_>) -> bool {
     let (short, long) = (last.content.clone().into_blocks(), grown.content.clone().into_blocks());
     let mut rest = long.iter();
-    let can_run = short.iter().all(|block| rest.any(|other| other == block));
+    let has_all = short.iter().all(|block| rest.any(|other| other == block));
     let added = long.iter().zip(&short).find(|(long, short)| long != short);
     let is_result = added.is_none_or(|(long, _)| long.is_result());
-    last.role == grown.role && can_run && is_result
+    last.role == grown.role && has_all && is_result
 }

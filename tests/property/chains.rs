@@ -1,5 +1,5 @@
 //! Laws of long sessions. After any sequence of operations on a transcript, a provider accepts the request, which is
-//! within its target and keeps the user's text and pinned messages; and every operation can be undone.
+//! within its target size and keeps the user's text and pinned messages; and every operation can be undone.
 
 use serde_json::json;
 
@@ -27,15 +27,16 @@ struct Session {
     file: File,
     /// The same transcript without the operations.
     plain: File,
-    /// The user's text in the added turns, and the pinned part of it.
+    /// The user's texts in the added turns.
     said: Vec<String>,
+    /// Those of them that are pinned.
     pinned: Vec<String>,
-    /// True if requests have a target; then text that is not pinned may be dropped.
+    /// True if requests have a target size; then text that is not pinned may be dropped.
     has_target: bool,
     state: u64,
 }
 
-/// Applies truncations, compactions from every source, checkpoints, retries and retractions, in any order.
+/// Applies truncations, compactions from every source, checkpoints, retries and retractions, in a random order.
 pub fn of_chains(conversation: &Conversation) -> Law {
     let bytes = conversation.write().bytes;
     // Skipped as in `of_views`: if the first result of a call is covered by a compaction, its second result would be

@@ -1,10 +1,10 @@
-//! The source of a generator's choices: a seed.
+//! Pseudorandom choices for the generators, determined by a seed.
 
 /// A source of choices; the same seed always makes the same choices.
 pub struct Choices(u64);
 
 impl Choices {
-    /// Returns an endless source of choices.
+    /// Returns an endless source of choices from a seed.
     pub fn seeded(seed: u64) -> Choices {
         Choices(seed)
     }

@@ -1,4 +1,5 @@
-//! Conversations generated from choices: turns in every dialect that we read, then disorder and damage.
+//! Conversations generated from choices: turns in our own format, in both formats of claw0, and as messages, then
+//! disorder and damage.
 
 use super::choices::Choices;
 use super::records::{
@@ -41,7 +42,7 @@ const TAILS: &[&str] = &[
 
 const BLANKS: &[&str] = &["", " ", "\\n\\t", "\\u00a0\u{3000}"];
 
-/// Ids of calls that are used again and again, some of which a provider does not accept.
+/// Call ids that are reused often. A provider rejects some of them.
 const IDS: &[&str] = &["t1", "t2", "t:1", "t.1", "t_1", "t_1_2", "日本", " ", "\u{2028}\"\\"];
 
 const EMPTY: &[&str] = &[r#""""#, r#"" ""#, "[]", "null", r#"[{"type":"text","text":"\n"}]"#];
@@ -63,7 +64,7 @@ const SILENT: &[&str] = &[
     r#""content":"no type""#,
 ];
 
-/// Lines that are not records of ours.
+/// Lines that are not records.
 const JUNK: &[&[u8]] = &[
     b"",
     b"  ",
@@ -129,7 +130,7 @@ impl Generator<'_> {
         self.add(Body::Assistant(end));
     }
 
-    /// claw0's current format: every call twice, the second time between the results.
+    /// claw0's current format: every call twice, as a block of the reply and as a record before its result.
     fn current_turn(&mut self) {
         let (ask, mut look, end) = (self.words(true), self.words(false), self.words(false));
         look.is_string = false;
@@ -205,7 +206,7 @@ impl Generator<'_> {
         Content { is_string, pieces: vec![Piece::Text(mark, self.choices.of_these(TAILS))] }
     }
 
-    /// Returns any valid content of a record, and some that is invalid.
+    /// Returns random content for a record, which may be invalid.
     fn content(&mut self, of_user: bool) -> Content {
         let pieces = (0..self.choices.below(4)).map(|_| self.piece(of_user)).collect();
         Content { is_string: self.choices.one_in(3), pieces }
@@ -266,7 +267,7 @@ impl Generator<'_> {
         Answer { mark, id: id.to_owned(), form, is_error, pin }
     }
 
-    /// A result inside a list, without the members that only records have.
+    /// Returns a result for a list of blocks, without the members that only records have.
     fn block_answer(&mut self, id: &str) -> Answer {
         let answer = self.answer(id);
         let form = if answer.form == Form::Output { Form::Short } else { answer.form };
@@ -325,7 +326,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Returns a truncation of the last result before a position that can be shortened.
+    /// Returns a truncation of the last long result before a position, if there is one.
     fn truncation(&mut self, before: usize) -> Option<Body> {
         let is_right = !self.choices.one_in(4);
         self.bodies[..before].iter().rev().find_map(|(of, body)| match body {
@@ -337,7 +338,7 @@ impl Generator<'_> {
         })
     }
 
-    /// Gives records their ids and line positions.
+    /// Gives the records their ids, and the bytes before and after them on their lines.
     fn finish(mut self) -> Conversation {
         let has_ids = self.choices.below(3) > 0;
         let is_tidy = self.choices.below(2) > 0;

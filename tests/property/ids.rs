@@ -28,7 +28,7 @@ const PIECES: &[&str] = &[
     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 ];
 
-/// Returns an id on disk, often one that was used before, or a similar one.
+/// Returns an id to store, often one that was used before, or a similar one.
 fn id(choices: &mut Choices, before: &[String]) -> String {
     let mut id = String::new();
     if !before.is_empty() && choices.one_in(2) {
@@ -40,10 +40,10 @@ fn id(choices: &mut Choices, before: &[String]) -> String {
     if id.is_empty() { "a".to_owned() } else { id }
 }
 
-/// Checks calls with such ids, one per turn, each with a result.
+/// Checks the ids that are sent for generated calls, one per turn, each with a result.
 ///
 /// # Errors
-/// Reports the ids that must not be sent.
+/// Reports the stored ids, and the wrong ids that are sent for them.
 pub fn are_legal_and_stay(seed: u64) -> Law {
     let mut choices = Choices::seeded(seed);
     let mut stored: Vec<String> = Vec::new();
@@ -70,7 +70,7 @@ pub fn are_legal_and_stay(seed: u64) -> Law {
             return told("not legal", &calls);
         }
         if calls.iter().collect::<HashSet<_>>().len() < calls.len() {
-            return told("not different", &calls);
+            return told("not unique", &calls);
         }
         if !calls.starts_with(&before) {
             return told("earlier ids have changed", &calls);

@@ -1,4 +1,4 @@
-//! Laws for every conversation. A broken law returns a sentence about the fault.
+//! Laws for every conversation. A broken law returns a description of the fault.
 
 use std::collections::{HashMap, HashSet};
 
@@ -48,7 +48,9 @@ fn nothing_is_lost(conversation: &Conversation, rebuilt: &Rebuilt) -> Law {
     let first = messages.first().map(|first| first["content"].to_string()).unwrap_or_default();
     match summary {
         Some(summary) if !first.contains(&summary) => Err(format!("no summary '{summary}'")),
-        None if first.contains("Previous conversation") => Err("a summary from nowhere".to_owned()),
+        None if first.contains("Previous conversation") => {
+            Err("a summary without a compaction".to_owned())
+        }
         _ => Ok(()),
     }
 }

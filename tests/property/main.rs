@@ -1,10 +1,10 @@
 //! Laws that hold for every transcript, tried on thousands of generated ones.
 //!
 //! [`generate`] makes a conversation from a seed, [`records`] writes it, and [`model`] states what its messages
-//! must contain. [`any`], [`laws`], [`views`], [`chains`] and [`shown`] are the laws; [`ids`], [`pairs`] and
-//! [`shortened`] are laws that make their own transcripts. A conversation that breaks a law is reduced by dropping
-//! records as long as it still breaks the law. `CLAW_TEST_FULL=1` tries a million conversations, `CLAW_TEST_SEED=n`
-//! only the one with that seed.
+//! must contain. [`any`], [`laws`], [`views`], [`chains`] and [`shown`] are the laws; [`ids`], [`pairs`],
+//! [`shortened`] and [`trees`] are laws that make their own transcripts. A conversation that breaks a law is reduced by
+//! dropping records as long as it still breaks the law. `CLAW_TEST_FULL=1` tries a million conversations,
+//! `CLAW_TEST_SEED=n` only the one with that seed.
 //!
 //! [`mutants`] are damaged records of real transcripts, on which the scanner and serde_json must agree
 //! ([`agree`]).
@@ -52,7 +52,7 @@ const CONVERSATIONS: u64 = 10_000;
 /// The number of conversations in a full run.
 const CONVERSATIONS_IN_FULL: u64 = 1_000_000;
 
-/// The number of chains of views in a full run: fewer than conversations, because each step of a chain rebuilds
+/// The number of cases in a full run of laws that take longer, such as those of chains, where each step rebuilds
 /// several times.
 const CHAINS_IN_FULL: u64 = 100_000;
 

@@ -14,7 +14,7 @@ use clawutils::messages::fold::{INTERRUPTED, NO_OUTPUT};
 pub struct View<'t> {
     /// The key of the compaction that applies.
     pub governing: Option<usize>,
-    /// The items that count, in order.
+    /// The items from which the messages are made, in order.
     pub shown: Vec<&'t Item>,
 }
 

@@ -41,7 +41,7 @@ const VALUES: &[&str] = &[
     "[{\"a\":null},\"]\"]", "[[[]]]",
 ];
 
-/// The number of mutants of each kind, and the first one on which the scanner and serde_json disagree.
+/// The number of mutants of each kind, and the first disagreement between the scanner and serde_json.
 #[derive(Debug, Default)]
 struct Tally {
     objects: usize,
@@ -200,7 +200,7 @@ fn put_token(bytes: &mut Vec<u8>, choices: &mut Choices) {
     }
 }
 
-/// Returns the bounds of the tokens: strings, words with numbers, and single bytes. The last one is empty: the end.
+/// Returns the bounds of the tokens: strings, words, numbers, and other single bytes. The last one is empty, at the end.
 fn tokens(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut tokens = Vec::new();
     let mut at = 0;

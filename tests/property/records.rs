@@ -51,7 +51,7 @@ pub enum Before {
     Bytes(&'static str),
     /// The beginning of an unfinished record.
     Torn(&'static [u8]),
-    /// The record before it, whose line has no end.
+    /// The record before it, without a line feed between them.
     Record,
 }
 
@@ -145,11 +145,12 @@ pub enum Form {
     Empty(&'static str),
 }
 
-/// A transcript as bytes, and the position of each item in it.
+/// A transcript as bytes, and the position and id of each item in it.
 pub struct Written {
     pub bytes: Vec<u8>,
-    /// For each item the position that identifies it, and its id.
+    /// For each item, the position that identifies it.
     pub places: Vec<u64>,
+    /// For each item, its id, or `@` and its position.
     pub ids: Vec<String>,
 }
 
@@ -219,7 +220,7 @@ impl Written {
         if index > 0 {
             self.bytes.push(b'\n');
         }
-        // A whole line is identified by its beginning, a recovered record by its own.
+        // A record alone on its line is identified by the position of the line, a recovered record by its own position.
         let line = if index == 0 { 0 } else { here(self) };
         match conversation.items[index].before {
             Before::Torn(torn) => {

@@ -110,7 +110,7 @@ fn is_sound_markdown(text: &str) -> Law {
 
 /// HTML tags without an end tag.
 const EMPTY: [&str; 7] = ["!doctype", "meta", "hr", "br", "img", "line", "circle"];
-/// Tags of the page.
+/// The tags that claw-show writes.
 const KNOWN: [&str; 60] = [
     "html",
     "head",
@@ -263,7 +263,7 @@ const PIECES: &[&str] = &[
     "\0",
 ];
 
-/// Checks texts of such pieces in every role and every kind of record.
+/// Checks texts made of [`PIECES`] in every role and every kind of record.
 pub fn of_texts(choices: &mut Choices) -> Law {
     let mut text = String::new();
     for _ in 0..1 + choices.below(24) {

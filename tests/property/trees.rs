@@ -1,4 +1,4 @@
-//! Transcripts of pi as generated trees: branches, compactions, interrupted replies, and damage.
+//! Generated transcripts of pi, which are trees: branches, compactions, interrupted replies, and damage.
 //!
 //! The law: the messages of a tree are those of a list of only the records on the path to its leaf. The code that finds
 //! the path here is independent of the reader.
@@ -110,8 +110,8 @@ fn path(records: &[Value], leaf: usize) -> Vec<Value> {
     path
 }
 
-/// Checks that a tree and its path alone give the same messages, for the last leaf and a chosen one, and that records
-/// of another branch change nothing.
+/// Checks that a tree gives the same messages as the path to its leaf alone, for the last record and a random one as the
+/// leaf, and that the order of the records does not matter.
 pub fn give_the_messages_of_their_path(seed: u64) -> Law {
     let mut choices = Choices::seeded(seed);
     let records = tree(&mut choices);

@@ -67,7 +67,7 @@ fn turn_of(turn: usize) -> [String; 5] {
 }
 
 impl File {
-    /// Returns a transcript without view records of ours.
+    /// Returns a transcript to which no view records have been appended yet.
     pub fn new(bytes: Vec<u8>) -> File {
         File { bytes, views: Vec::new() }
     }
@@ -106,7 +106,8 @@ fn has_size(messages: &[Message<'_>], told: u64) -> Law {
     same("the reported size", &[tokens.to_string()], &[told.to_string()])
 }
 
-/// Checks that rebuild, with the records, shows what truncate shows, and that a second truncation changes nothing.
+/// Checks that rebuild shows what truncate shows once the records are appended, and that a second truncation changes
+/// nothing.
 fn truncated(file: &mut File, tenths: u64) -> Law {
     let mut messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);
@@ -130,7 +131,8 @@ fn truncated(file: &mut File, tenths: u64) -> Law {
     is_accepted(&rebuilt, &file.bytes)
 }
 
-/// Checks that rebuild, with the record, shows what compact shows, whatever offset of the first kept record it states.
+/// Checks that rebuild shows what compact shows once the record is appended, even if the record's offset for the first
+/// kept record is wrong or missing.
 fn compacted(file: &mut File, turn: usize) -> Law {
     let messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);
@@ -180,8 +182,8 @@ fn compacted(file: &mut File, turn: usize) -> Law {
     Ok(())
 }
 
-/// Returns messages with the ids of calls replaced by numbers, in order. A call whose id an earlier call already
-/// has is sent with another id, but with its own once the earlier call is covered by a compaction.
+/// Returns messages with the ids of calls replaced by numbers, in order. If two calls share an id, the later one is
+/// sent with a different id. Once a compaction covers the earlier call, the later one is sent with its own id again.
 pub fn with_plain_ids(messages: &[Message<'_>]) -> Result<Vec<String>, String> {
     let mut ids: HashMap<String, Value> = HashMap::new();
     let mut values = values(messages)?;

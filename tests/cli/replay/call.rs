@@ -1,4 +1,4 @@
-//! claw-replay call: replies are made again and compared with the recorded ones.
+//! claw-replay call: the requests of a transcript are made again, and the new replies are compared with its replies.
 
 mod hostile;
 mod limits;
@@ -223,7 +223,7 @@ fn a_command_compares_replies() {
 }
 
 #[test]
-fn sessions_of_other_programs_have_lines_of_their_own_files() {
+fn a_case_in_a_session_of_another_program_has_its_line_in_that_file() {
     let sandbox = Sandbox::new();
     let time = "2026-01-01T00:00:00.000Z";
     let message = |id: &str, parent: &str, message: Value| json!({"type": "message", "id": id, "parentId": parent, "timestamp": time, "message": message});

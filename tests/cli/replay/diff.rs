@@ -27,7 +27,7 @@ fn directories_are_compared_by_the_paths_below_them() {
     }
     diff(&sandbox, &["a", "b"]).success();
     sandbox.sh("rm a/0/000.jsonl b/1/001.jsonl").assert().success();
-    // Other times and ids do not change messages and numbers.
+    // Different timestamps do not change messages or numbers.
     let text = sandbox.read_text("b/2/002.jsonl");
     sandbox.write("b/2/002.jsonl", text.replace("{\"content\"", "{\"ts\":5,\"content\""));
     sandbox.write("b/0/003.jsonl", transcript(111) + "\n" + ORPHAN + "\n" + &transcript(2));

@@ -9,7 +9,7 @@ use crate::common::{AssertExt, Sandbox};
 fn only_a_regular_file_with_reports_is_used_as_a_state_file() {
     let sandbox = Sandbox::new();
     sandbox.write("a.jsonl", transcript(1));
-    // The second file begins like a state file.
+    // The file `long` begins like a state file.
     let key = "{\"key\":\"0123456789abcdef0123456789abcdef\"";
     sandbox.write("long", key);
     let make = "mkfifo pipe; truncate -s 1G sparse long; touch empty";
@@ -68,14 +68,14 @@ fn each_directory_without_transcripts_is_a_failure() {
         let text = format!("no transcripts in '{directory}'; check the path and --glob");
         assert_eq!((&reports[0]["message"], &reports[0]["exit"]), (&text.into(), &1.into()));
     }
-    // The parts of a run have one report of it together, and a part may be empty.
+    // Only one shard of a run reports an empty directory, and a shard may be empty.
     let parts = ["1/3", "2/3", "3/3"].map(|part| {
         let run = check(&sandbox, &["--shard", part, "empty"]);
         (run.get_output().status.code(), run.lines().len())
     });
     assert_eq!(parts.iter().filter(|part| **part == (Some(1), 1)).count(), 1, "{parts:?}");
     assert_eq!(parts.iter().filter(|part| **part == (Some(0), 0)).count(), 2, "{parts:?}");
-    // Files that were found before are transcripts, too.
+    // A directory whose transcripts were all found before is not reported.
     sandbox.write("d/a.jsonl", transcript(1));
     assert_eq!(check(&sandbox, &["d", "./d", "d/a.jsonl"]).success().json().len(), 1);
     let list = sandbox.cmd("claw-replay").args(["check", "--files-from", "-"]).write_stdin("\n");
@@ -83,7 +83,7 @@ fn each_directory_without_transcripts_is_a_failure() {
 }
 
 #[test]
-fn a_log_that_standard_error_goes_to_is_not_truncated() {
+fn a_log_that_an_open_descriptor_writes_to_is_not_truncated() {
     for (option, log, number) in [
         ("--markdown", "/dev/stderr", 2),
         ("--junit", "/dev/stdout", 1),

@@ -1,4 +1,4 @@
-//! More than one process: CI jobs, GNU parallel and Apache Spark make the reports that one process makes.
+//! claw-replay in several processes: CI jobs, GNU parallel and Apache Spark make the same reports as one process.
 
 use std::fs;
 use std::path::Path;
@@ -125,7 +125,7 @@ fn spark_makes_the_reports_of_one_process() {
     let sandbox = many();
     let found = sandbox.sh("python3 -c 'import pyspark' && command -v java").assert();
     if !found.get_output().status.success() {
-        // It takes 500 MB, so .ci/run does not install it.
+        // pyspark takes 500 MB, so .ci/run does not install it.
         eprintln!("skipped: no pyspark or Java");
         return;
     }

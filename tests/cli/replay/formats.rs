@@ -97,7 +97,7 @@ fn tap_results_are_read_by_prove() {
 }
 
 #[test]
-fn annotations_leave_the_reports_alone() {
+fn annotations_do_not_change_the_reports() {
     let sandbox = three();
     let plain = check(&sandbox, &["d"]).code(1).stdout_text();
     let run = check(&sandbox, &["--github", "d"]).code(1).stdout(plain);
@@ -199,7 +199,7 @@ fn a_summary_is_markdown_of_at_most_a_mebibyte() {
     let rows = text.lines().filter(|line| line.starts_with("| missing/")).count();
     assert!((900_000..1 << 20).contains(&text.len()), "{} bytes", text.len());
     assert!(text.ends_with(&format!("\n{} more failures: see the reports.\n", 2500 - rows)));
-    // The index of an HTML report lists at most 1000, and states the number of all.
+    // The index of an HTML report lists at most 1000 failures, and states their total number.
     check(&sandbox, &["--html", "report", "--files-from", "list"]).code(1);
     let text = sandbox.read_text("report/index.html");
     assert_eq!(text.matches("<article>").count(), 1000);

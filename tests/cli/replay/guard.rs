@@ -38,7 +38,7 @@ fn a_window_that_is_large_enough_never_overflows() {
     let run = guard(&sandbox, &["--window", "32000", "s.jsonl"]).success();
     let window = window(&run);
     assert_eq!(run.json_one()["numbers"]["turns"], 5);
-    // Two calls in each turn: one that asks for the tool, one that answers.
+    // Each turn has two requests: the reply to one is the tool call, and the reply to the other is the answer.
     assert_eq!((&window["requests"], &window["overflow_count"]), (&json!(10), &json!(0)));
     assert_eq!((&window["first_turn"], &window["summary_calls"]), (&Value::Null, &json!(0)));
 }
@@ -52,7 +52,7 @@ fn an_overflow_has_its_turn_its_size_and_the_gain_of_each_step() {
     let first = &window["overflows"][0];
     let turn = window["first_turn"].as_u64().expect("a turn");
     assert!((4..20).contains(&turn) && first["turn"] == turn, "{window}");
-    // The size is what claw-estimate says about the request without the provider's counts.
+    // The size is what claw-estimate prints for the request without the provider's counts.
     let lines = 4 * (turn - 1) + 3;
     let estimate = format!(
         "head -n {lines} s.jsonl | sed 's/\"usage\"/\"x\"/' | claw-rebuild | claw-estimate"
@@ -101,7 +101,7 @@ fn r3_a_call_without_a_price_is_counted_and_not_free() {
         let args = [&["--window", "32000", "--prices", "prices"], args, &["s.jsonl"]].concat();
         window(&guard(&sandbox, &args).success())
     };
-    // The model of the first reply is known only from the second one on.
+    // The record of the first reply, a tool call, does not name the model, so its request has no price.
     let own = priced(&[]);
     assert_eq!(own["unpriced"], 1);
     let named = priced(&["--model", "m-1"]);

@@ -1,4 +1,4 @@
-//! claw-replay under kills, full disks, readers that go away, and hostile files.
+//! claw-replay when it is killed, when a disk is full, when its reader exits, and with hostile files.
 
 use std::thread;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn a_run_that_is_killed_twenty_times_prints_what_an_undisturbed_one_prints() {
 }
 
 #[test]
-fn a_full_disk_and_a_reader_that_goes_away_end_the_run() {
+fn a_full_disk_and_a_reader_that_exits_end_the_run() {
     let sandbox = Sandbox::new();
     transcripts(&sandbox, "d", 30);
     let full = sandbox.sh("claw-replay check --quiet d >/dev/full").assert();

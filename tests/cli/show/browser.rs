@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::time::Duration;
 
-/// Loads pages in frames of given widths, and writes its observations into its own document.
+/// A page that loads other pages in frames of given widths, and writes its observations into its own document.
 const WATCHER: &str = r#"<!doctype html><meta charset="utf-8"><body><pre id="seen"></pre><script>
 const pages = PAGES, seen = {}, wait = [];
 for (const [name, file, width] of pages) {
@@ -109,7 +109,7 @@ fn a_browser_renders_the_page_and_it_fits_a_phone() {
             let known = ["#turn-", "https://example.com", "http://", "mailto:"];
             assert!(known.iter().any(|known| address.starts_with(known)), "{name}: {address}");
         }
-        // The letters of the chart are large enough to read, and inside the page.
+        // The labels of the chart are large enough to read, and inside the page.
         let width = if name == "screen" { 1200.0 } else { 360.0 };
         let letters = page["letters"].as_array().expect("texts");
         assert!(letters.len() > 3, "{name}: {letters:?}");

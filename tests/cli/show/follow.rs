@@ -150,7 +150,7 @@ fn a_signal_or_a_closed_pipe_ends_it_silently() {
             "expected nothing on standard error"
         );
     }
-    // Its reader has exited, and nothing more is written.
+    // If its reader exits, the program ends even if nothing more is appended.
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", user("one"));
     let script = "{ claw-show --follow s.jsonl; echo $? >status; } | head -n 1";

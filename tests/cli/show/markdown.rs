@@ -62,7 +62,7 @@ fn audit_29_control_characters_are_shown_escaped() {
 
 #[test]
 fn audit_29_rows_appear_as_they_arrive() {
-    // Each part is sent after the rows before it were seen.
+    // Each part is sent once the rows before it have been shown.
     let script = r#"
         until_seen () { while ! grep -q "$1" out; do sleep 0.01; done }
         : >out

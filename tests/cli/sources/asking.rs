@@ -12,7 +12,7 @@ use crate::summaries::{asked, calls, compact, says, with_model};
 
 // ---- pieces, calls and time ------------------------------------------------------------------
 
-/// A model with a window of 2000 tokens, used only for summaries.
+/// Configures a model with a window of 2000 tokens that is used only for summaries. Returns the options that select it.
 fn small_model(sandbox: &Sandbox) -> [&'static str; 2] {
     configure(sandbox, &json!({"ollama": {"model": "q", "contextTokens": 2000}}));
     ["--config", "config"]
@@ -32,7 +32,7 @@ fn m2_ten_times_the_summarisers_window_takes_as_many_calls_as_show_says() {
         let (made, most) = (calls(&sandbox) - before, most.parse().expect("a number"));
         assert_eq!(json!(made), shown["calls"], "of {most}");
         assert!(made <= most);
-        // Dropped parts are known beforehand, and reported.
+        // If parts are left out, `--show` states how many, and the run reports the same number.
         let said = format!("\"left_out\":{}", shown["left_out"]);
         assert_eq!(
             run.stderr_text().contains(&said),
@@ -99,7 +99,7 @@ const NAMES: [&str; 5] = [
     "8443",
 ];
 
-/// A conversation whose covered part has the names and whose kept part uses them.
+/// Returns a conversation that introduces the names in the part to summarise and uses them in the kept part.
 fn with_names() -> String {
     let [id, hash, path, url, port] = NAMES;
     let mut conversation: Vec<(&str, String)> = vec![
@@ -129,7 +129,7 @@ fn v56_names_missing_from_the_summary_are_requested_once() {
     assert!(run.stdout_text().contains(&better));
     let request = asked(&sandbox, 2);
     for name in NAMES {
-        assert!(request.contains(&format!("\n  {name}\n")), "{name} is listed: {request}");
+        assert!(request.contains(&format!("\n  {name}\n")), "{name} is not listed: {request}");
     }
     assert!(request.contains("  They talked.\n") && request.contains("  and the commit "));
     assert!(!request.contains("ZZ-9999"), "unused names must not be requested");
@@ -158,7 +158,7 @@ fn v56_the_better_summary_is_used_and_no_call_is_wasted() {
         let said = applied(&run);
         assert_eq!(said["lost"].as_array().map(Vec::len), Some(lost), "{}", run.stderr_text());
         assert_eq!((calls(&sandbox), &run.json_one()["summary"]), (count, &json!(used)));
-        // The record has the tokens of both requests, whichever summary is used.
+        // The record counts the tokens of both requests if the second one got a reply, whichever summary is used.
         let paid = if status == "0" && !second.is_empty() { count } else { 1 };
         assert_eq!(run.json_one()["usage"]["input_tokens"], json!(900 * paid), "{second}");
     }
@@ -198,7 +198,8 @@ fn show_makes_no_call_and_prints_the_plan() {
         let sent = sandbox.read_text(&format!("stdin.{}", before + 1));
         let request =
             run(&sandbox, &[&["--show"], args].concat(), &messages).success().stdout_text();
-        assert!(request.contains(&format!("\"request\":[{}]", sent.trim_end())), "byte for byte");
+        let preview = format!("\"request\":[{}]", sent.trim_end());
+        assert!(request.contains(&preview), "the preview differs from the request");
     }
 }
 

@@ -28,7 +28,7 @@ fn a_hostile_reply_stays_inside_a_bounded_line() {
 }
 
 #[test]
-fn an_answer_that_is_no_reply_fails_the_case() {
+fn an_error_in_place_of_a_reply_fails_the_case() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sealed(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
     for (step, says) in [

@@ -50,7 +50,8 @@ fn all_calls_of_a_run_share_the_limits() {
         let args = [limit, &["--jobs", "4", "d"]].concat();
         let reports = offline(&sandbox, &args).code(1).json();
         let passed = reports.iter().filter(|report| report["status"] == "passed").count();
-        // Until a call ends, only its prompt counts, because its answer may have any length. So the count varies.
+        // Until a call ends, only its prompt counts, because its answer may have any length. So the number of calls
+        // that are made varies.
         assert!((1..=5).contains(&passed), "{limit:?}: {passed}");
     }
     let args = ["--prices", "prices", "d/0.jsonl"];

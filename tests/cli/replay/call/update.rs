@@ -1,4 +1,4 @@
-//! claw-replay call --update: new expectations, beside transcripts that never change.
+//! claw-replay call --update: new expected replies are stored beside the transcripts, which never change.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -35,7 +35,7 @@ fn an_updated_reply_is_expected_and_the_transcript_stays_the_same() {
     run(&[]).code(1);
 }
 
-/// A report from the state file must not take the place of writing the expected reply.
+/// The state file must not keep `--update` from writing the expected reply again.
 #[test]
 fn an_expected_reply_that_was_removed_is_written_again() {
     let sandbox = Sandbox::new();
@@ -46,7 +46,7 @@ fn an_expected_reply_that_was_removed_is_written_again() {
     std::fs::remove_file(sandbox.path("s.jsonl.expected")).expect("the file");
     assert_eq!(run().stdout_text(), first);
     assert_eq!(sandbox.read_text("s.jsonl.expected"), expected);
-    // A run that updates nothing is kept.
+    // The report of a run that updates nothing is stored in the state file once.
     for _ in 0..2 {
         run();
         assert_eq!(sandbox.read_text("kept").lines().count(), 1);
@@ -54,7 +54,7 @@ fn an_expected_reply_that_was_removed_is_written_again() {
 }
 
 #[test]
-fn expectations_of_another_recording_are_ignored() {
+fn expectations_for_another_recorded_reply_are_ignored() {
     let sandbox = Sandbox::new();
     sealed(&sandbox, "a.jsonl", &[prompt("why?"), answer("old")]);
     offline(&sandbox, &["--update", "a.jsonl"]).success();
