@@ -128,7 +128,7 @@ fn assert_signal_ends(program: &str, args: &[&str], name: &str, number: i32) {
     wait_for("call", || sandbox.exists("begun"));
     let begun = Instant::now();
     kill(&child, name);
-    let end = child.wait().expect("its end");
+    let end = child.wait().expect("an exit status");
     let took = begun.elapsed();
     assert!(took < AT_ONCE, "{program} {name}: {took:?}");
     let status = end.signal().or(end.code().map(|code| code - 128));
@@ -174,7 +174,7 @@ fn audit_12_children_can_read_the_terminal_and_are_ended_too() {
 /// that gets a message when a connection ends.
 fn silent() -> (String, Arc<AtomicUsize>, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("its address"));
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
     let (count, (sender, ends)) = (Arc::new(AtomicUsize::new(0)), mpsc::channel());
     let seen = Arc::clone(&count);
     thread::spawn(move || {
@@ -217,7 +217,7 @@ fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
             let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
             out.as_mut().expect("a pipe").read_to_string(&mut said).expect("text");
             err.as_mut().expect("a pipe").read_to_string(&mut said).expect("text");
-            let end = child.wait().expect("its end");
+            let end = child.wait().expect("an exit status");
             let took = begun.elapsed();
             assert!(took < AT_ONCE, "{args:?} {name}: {took:?}");
             assert_eq!(end.code(), Some(128 + number), "{args:?} {name}");
@@ -238,9 +238,9 @@ fn audit_12_ignored_signals_stay_ignored() {
     kill(&child, "HUP");
     kill(&child, "INT");
     thread::sleep(Duration::from_millis(300));
-    assert!(child.try_wait().expect("its state").is_none());
+    assert!(child.try_wait().expect("the state of the process").is_none());
     kill(&child, "TERM");
-    assert_eq!(child.wait().expect("its end").code(), Some(143));
+    assert_eq!(child.wait().expect("an exit status").code(), Some(143));
     sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").assert().stdout("s.jsonl\n");
 }
 
@@ -257,6 +257,6 @@ fn audit_12_tools_survive_an_ignored_hangup() {
     kill(&child, "HUP");
     thread::sleep(Duration::from_millis(100));
     sandbox.write("workspace/go", "");
-    assert!(child.wait().expect("its end").success());
+    assert!(child.wait().expect("an exit status").success());
     assert_eq!(sandbox.read_json("results")[0]["tool_use_id"], "t");
 }

@@ -118,7 +118,7 @@ fn assert_same(name: &str, ours: &[Value], theirs: &[Value]) {
     for (index, (own, sent)) in ours.iter().zip(theirs).enumerate() {
         assert_eq!(own, sent, "{name}: message {index}");
     }
-    assert_eq!(ours.len(), theirs.len(), "{name}: messages");
+    assert_eq!(ours.len(), theirs.len(), "{name}: the number of messages");
 }
 
 /// Returns messages without the reminders of Claude Code, and the reminders. Sorts results by id, trims the texts of

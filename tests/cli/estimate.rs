@@ -107,7 +107,7 @@ fn v35_every_kind_of_block_is_counted() {
     for case in cases {
         assert!(total(&[], &case) >= 500, "{case}");
     }
-    // A picture of a megabyte has far fewer than a million tokens.
+    // A one-megabyte image has far fewer than a million tokens.
     let data = "A".repeat(1_000_000);
     let source = json!({"type": "base64", "media_type": "image/png", "data": data});
     let picture = total(&[], &one("user", json!({"type": "image", "source": source})));

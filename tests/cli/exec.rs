@@ -275,7 +275,7 @@ fn p_6_a_signal_ends_tools_and_their_processes_and_keeps_finished_results() {
         let again = format!("kill -s {name} {0} && kill -s {name} {0}", child.id());
         let sent = Command::new("sh").args(["-c", &again]).status();
         assert!(sent.is_ok_and(|status| status.success()));
-        let output = child.wait_with_output().expect("its end");
+        let output = child.wait_with_output().expect("an exit status");
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(number));
         assert!(has_ended(&grandchild));
         let said = String::from_utf8_lossy(&output.stdout);

@@ -24,7 +24,7 @@ fn a_setting_becomes_a_variable() {
         ("-- guard on", "export CLAW_GUARD='true'\n"),
         ("-- allow a,b", "export CLAW_ALLOW='a\nb\n'\n"),
         ("-- checkpoint-percents 10,90", "export CLAW_CHECKPOINT_PERCENTS='10\n90\n'\n"),
-        // An empty value sets the default; no value unsets the variable.
+        // An empty value selects the default; without a value, the variable is unset.
         ("-- model ''", "export CLAW_MODEL=''\n"),
         ("-- allow ''", "export CLAW_ALLOW=''\n"),
         ("CLAW_MODEL=x -- model", "unset CLAW_MODEL\n"),

@@ -225,8 +225,9 @@ fn an_error_in_a_stream_comes_after_some_text() {
             Shape::OpenAi => "data: ",
             Shape::Ollama => "",
         };
-        let error: Value = serde_json::from_str(last.strip_prefix(start).expect("its form"))
-            .expect("a JSON error");
+        let error: Value =
+            serde_json::from_str(last.strip_prefix(start).expect("the prefix of an event"))
+                .expect("a JSON error");
         // Without a stream, the error is the whole body.
         let mut whole = post(&provider, shape, &hello(shape)).json();
         if shape == Shape::Anthropic {

@@ -11,7 +11,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::conversations::{Conversation, rebuild};
 use crate::summaries::{calls, compact, compacted, reply, says, with_model};
 
-/// Returns the failures of a model that is asked for a summary: its exit status and its output.
+/// Returns the ways in which a request for a summary can fail, each as an exit status and an output of the model.
 fn failures() -> Vec<(String, String)> {
     let statuses = [1, 2, 3, 4, 5, 7, 8, 65, 69, 74, 75, 76, 77, 78, 127, 255];
     let text = |text| json!({"type": "text", "text": text});

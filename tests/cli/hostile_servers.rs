@@ -84,7 +84,7 @@ impl Row {
         let (mut peak, limit) = (0, Duration::from_secs_f64(self.within + 20.0));
         let status = loop {
             peak = peak.max(peak_of(child.id()).unwrap_or(0));
-            if let Some(status) = child.try_wait().expect("its state") {
+            if let Some(status) = child.try_wait().expect("the state of the process") {
                 break status.code();
             }
             if began.elapsed() > limit {

@@ -36,7 +36,7 @@ fn interrupt(mut child: Child, shown: &mut impl Read, name: &str) -> (String, Ex
     shown.read_exact(&mut text).expect("the beginning of the text");
     signal(&child, name);
     shown.read_to_end(&mut text).expect("the rest of the text");
-    (String::from_utf8(text).expect("text"), child.wait().expect("its end"))
+    (String::from_utf8(text).expect("text"), child.wait().expect("an exit status"))
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_second_signal_does_not_lose_the_shown_text() {
             format!("for n in 1 2 3 4 5; do kill -s {name} {process} || :; done 2>/dev/null");
         let sent = Command::new("sh").args(["-c", &again]).status();
         assert!(sent.is_ok_and(|status| status.success()));
-        assert_eq!(child.wait().expect("its end").signal(), Some(number), "{name}");
+        assert_eq!(child.wait().expect("an exit status").signal(), Some(number), "{name}");
         assert_eq!(sandbox.read_json("reply")[0]["interrupted"], true, "{name}");
     }
 }
@@ -213,11 +213,11 @@ fn v58_p6_a_turn_killed_at_any_moment_leaves_a_usable_transcript() {
                     let provider = FakeProvider::new().window(4000);
                     let mut child = run(&provider).spawn();
                     thread::sleep(whole * (round + 1) / 10);
-                    if child.try_wait().expect("its state").is_none() {
+                    if child.try_wait().expect("the state of the process").is_none() {
                         let signals = signals();
                         signal(&child, signals[round as usize % signals.len()].0);
                     }
-                    child.wait().expect("its end");
+                    child.wait().expect("an exit status");
                     assert!(sandbox.read("s.jsonl").starts_with(&base), "{shape:?} {round}");
                     sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success();
                     run(&provider).assert().success().stdout(contains("next?"));

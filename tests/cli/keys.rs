@@ -337,7 +337,7 @@ fn is_in(word: &str, bytes: &[u8]) -> bool {
     bytes.windows(word.len()).any(|part| part == word.as_bytes())
 }
 
-/// Returns the command lines of all processes with the state directory of this sandbox.
+/// Returns the command lines of all processes whose environment names the state directory of this sandbox.
 fn command_lines(sandbox: &Sandbox) -> Vec<Vec<u8>> {
     let mark = format!("CLAW_STATE_DIR={}\0", sandbox.path("state").display());
     let processes = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
@@ -363,7 +363,7 @@ fn command_lines_of(sandbox: &Sandbox, provider: &FakeProvider, cmd: Cmd) -> Vec
     seen.extend(command_lines(sandbox));
     assert_key_is_in_no_file(sandbox);
     kill_group(child.id());
-    child.wait_with_output().expect("an end");
+    child.wait_with_output().expect("an exit status");
     seen
 }
 
@@ -500,7 +500,7 @@ fn t2_a_turn_passes_the_key_on_but_writes_it_nowhere() {
         assert_key_is_nowhere(&sandbox, &run.success());
         provider.script(Step::error(401, "authentication_error", &format!("no such key: {KEY}")));
         assert_key_is_nowhere(&sandbox, &turn(&["--log", "json"]).code(77));
-        assert!(provider.requests().len() >= 3, "a summary, an answer, a refusal");
+        assert!(provider.requests().len() >= 3, "expected a summary, an answer and a refusal");
         for request in provider.requests() {
             assert_eq!(key_headers(&request), [("x-api-key", KEY)]);
         }

@@ -59,9 +59,12 @@ fn the_text_is_shown_before_the_answer_ends() {
         let stdout = child.stdout.as_mut().expect("a piped stdout");
         stdout.read_exact(&mut shown).expect("the beginning of the text");
         assert_eq!(&shown, b"Reply to", "{shape:?}");
-        assert!(child.try_wait().expect("its state").is_none(), "the turn ended before the answer");
+        assert!(
+            child.try_wait().expect("the state of the process").is_none(),
+            "the turn ended before the answer"
+        );
         kill_group(child.id());
-        child.wait().expect("its end");
+        child.wait().expect("an exit status");
     }
 }
 
@@ -92,9 +95,9 @@ fn the_text_is_written_to_a_socket_too() {
     let turn = turn(&sandbox, &provider, Shape::OpenAi, &["--stream"]);
     let mut child = turn.spawn_into(Stdio::from(OwnedFd::from(theirs)));
     let mut shown = String::new();
-    ours.read_to_string(&mut shown).expect("what was shown");
+    ours.read_to_string(&mut shown).expect("the shown text");
     assert_eq!(shown, REPLY);
-    assert_eq!(child.wait().expect("its end").code(), Some(0));
+    assert_eq!(child.wait().expect("an exit status").code(), Some(0));
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn p_3_a_reply_that_cannot_be_shown_is_kept_but_is_not_a_success() {
 
 // ---- all steps of the guard ------------------------------------------------------------------------------
 
-/// Long results and long prose: both steps are needed to make the request fit.
+/// Returns a conversation with long results and long prose, which fits only after both steps of the guard.
 fn long_conversation() -> Conversation {
     let conversation = (1..=6).fold(Conversation::new(), |conversation, n| {
         let conversation = conversation.user(&format!("Build target {n}.")).tool(log(150));
@@ -195,7 +198,7 @@ fn v59_the_reply_is_shown_once_through_all_steps_of_the_guard() {
                 shown.starts_with("Reply to ") && shown.ends_with(" messages: next?\n"),
                 "{shown}"
             );
-            assert_eq!(shown.lines().count(), 1, "shown once: {shown}");
+            assert_eq!(shown.lines().count(), 1, "expected one line: {shown}");
             // The request for a summary is not a stream, and its answer is not shown.
             let requests = provider.requests();
             let is_summary = |text: &str| text.contains("\n<conversation ");

@@ -80,7 +80,7 @@ fn a_signal_to_the_holder_reaches_all_processes_below_it() {
         kill(child.id(), name);
         let mut rest = Vec::new();
         child.stdout.take().expect("a pipe").read_to_end(&mut rest).expect("the end of the output");
-        assert_eq!(child.wait().expect("its end").code(), Some(7), "{name}");
+        assert_eq!(child.wait().expect("an exit status").code(), Some(7), "{name}");
         assert!(!sandbox.exists(".s.jsonl.lock"));
     }
 }
@@ -92,7 +92,7 @@ fn an_ignored_hangup_stays_ignored() {
     let mut child = ready(sandbox.sh(script));
     kill(child.id(), "HUP");
     child.stdin.take().expect("a pipe").write_all(b"on\n").expect("a reader");
-    let output = child.wait_with_output().expect("its end");
+    let output = child.wait_with_output().expect("an exit status");
     assert_eq!((output.status.code(), output.stdout), (Some(0), b"on\n".to_vec()));
 }
 
@@ -103,7 +103,7 @@ fn a_killed_holder_leaves_the_lock_to_its_command() {
     let mut child = ready(lock(&sandbox, &["sh", "-c", script]));
     let stdin = child.stdin.take();
     kill(child.id(), "KILL");
-    assert_eq!(child.wait().expect("its end").signal(), Some(9));
+    assert_eq!(child.wait().expect("an exit status").signal(), Some(9));
     take(&sandbox).code(75).stderr(contains("another turn held it"));
     drop(stdin);
     lock(&sandbox, &["--lock-timeout", "20", "cat", "over"]).assert().success().stdout("over\n");
@@ -121,7 +121,7 @@ fn background_processes_do_not_hold_the_lock_and_nested_locks_do_not_wait() {
     let other = "claw-session lock --retry --lock-timeout 0 s.jsonl true";
     lock(&sandbox, &["sh", "-c", other]).assert().code(75).stderr(contains("summary retry"));
     drop(retry.stdin.take());
-    retry.wait().expect("its end");
+    retry.wait().expect("an exit status");
 }
 
 #[test]

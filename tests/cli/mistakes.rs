@@ -58,7 +58,7 @@ fn assert_error(run: &Assert, said: &str, expected: &str) {
     assert!(!said.contains("os error"), "the error has a raw error number\n{run}");
 }
 
-/// The beginnings of advice, after a semicolon or a colon.
+/// The words with which advice begins, after a semicolon or a colon.
 #[rustfmt::skip]
 const ADVICE: [&str; 29] = [
     "see", "try", "use", "write", "give", "check", "name", "make", "create", "set", "unset", "append", "pipe", "chmod",

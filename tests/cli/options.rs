@@ -1,4 +1,4 @@
-//! claw-call: everything besides the reply, in every shape: extra members, metadata, prices, token counts.
+//! claw-call in every shape: extra members, metadata, prices, token counts, and addresses.
 
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;

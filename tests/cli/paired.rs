@@ -48,7 +48,7 @@ fn short(messages: &[Value]) -> String {
     all.collect::<Vec<_>>().join(" ")
 }
 
-/// Checks that the strict provider accepts the messages.
+/// Checks that the messages break no rule of the fake provider.
 #[track_caller]
 fn assert_accepted(messages: &[Value]) {
     let body = json!({"model": "m", "max_tokens": 1, "messages": messages});

@@ -152,7 +152,7 @@ fn bad_input_is_reported_with_file_line_and_reason_and_changes_nothing() {
                 run.stderr_text().lines().filter(|l| l.contains(&place)).collect();
             assert!(
                 matches!(naming.as_slice(), [one] if one.starts_with(name) && one.contains(why)),
-                "one line with {place} and {why:?}\n{run}"
+                "expected one line with {place} and {why:?}\n{run}"
             );
             assert_eq!(files(sandbox), before, "{name}");
         }
@@ -286,7 +286,7 @@ fn read_slowly(cmd: Cmd) -> Vec<u8> {
         all.extend_from_slice(&buffer[..count]);
         thread::sleep(Duration::from_millis(2));
     }
-    assert!(child.wait().expect("an end").success());
+    assert!(child.wait().expect("an exit status").success());
     all
 }
 
@@ -305,7 +305,7 @@ fn a_slow_reader_gets_every_byte_of_ten_mebibytes() {
     assert!(records.len() > 10 << 20);
     let append = sandbox.cmd("claw-append").args(["--tee", "--no-sync", "s.jsonl"]);
     let tee = read_slowly(append.write_stdin(records));
-    assert!(tee == sandbox.read("s.jsonl"), "tee");
+    assert!(tee == sandbox.read("s.jsonl"), "the output of --tee differs from the file");
 
     let rebuilt = read_slowly(sandbox.cmd("claw-rebuild").arg("s.jsonl"));
     let expected: String = (0..160)
@@ -316,7 +316,7 @@ fn a_slow_reader_gets_every_byte_of_ten_mebibytes() {
             )
         })
         .collect();
-    assert!(rebuilt == expected.as_bytes(), "rebuild");
+    assert!(rebuilt == expected.as_bytes(), "the rebuilt messages differ");
 }
 
 // ---- help -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ fn claw_append_shows_that_it_waits_for_the_lock() {
     let sandbox = Sandbox::new();
     if pty::can_run() {
         let held = File::open(sandbox.write("s.jsonl", "")).expect("a file");
-        held.lock().expect("its lock");
+        held.lock().expect("a lock");
         let append = sandbox.sh("echo hi | claw-append --user s.jsonl; echo \"status $?\"");
         let mut pty = Pty::run(append, SIZE);
         pty.wait_for("claw-append: waiting for the lock of 's.jsonl' (");
@@ -23,7 +23,7 @@ fn claw_append_shows_that_it_waits_for_the_lock() {
         assert_eq!(pty.screen(), "status 0");
         // The line is also cleared before an error.
         let held = File::open(sandbox.path("s.jsonl")).expect("a file");
-        held.lock().expect("its lock");
+        held.lock().expect("a lock");
         let append = sandbox.sh("echo hi | claw-append --user --lock-timeout 1.5 s.jsonl");
         let mut pty = Pty::run(append, SIZE);
         pty.wait_for("waiting for the lock").end().code(75);
@@ -47,7 +47,7 @@ fn a_turn_shows_that_it_waits_for_another() {
         drop(holder.stdin.take());
         pty.end().success();
         assert_eq!(pty.screen(), "ours");
-        holder.wait().expect("its end");
+        holder.wait().expect("an exit status");
     }
 }
 

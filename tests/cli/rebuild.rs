@@ -1,5 +1,5 @@
 //! claw-rebuild: transcripts of other programs become messages that a provider accepts. No content is lost,
-//! and bytes change only where they must. Also view records, options and findings.
+//! and bytes change only where they must. View records, options and findings are tested here, too.
 
 use std::collections::HashMap;
 use std::env;
@@ -919,7 +919,7 @@ fn messages_after_a_compaction_follow_it() {
 fn v30_only_the_newest_of_two_compactions_applies() {
     let text = three_turns_and(&[compaction("v1", "old", "u2"), compaction("v2", "new", "u3")]);
     assert_eq!(messages(&text, &[]), last_turn_under("new"));
-    // Also if the newer one keeps more.
+    // This also applies if the newer one keeps more.
     let text = three_turns_and(&[compaction("v1", "old", "u3"), compaction("v2", "new", "u2")]);
     let shown = messages(&text, &[]);
     assert_eq!(shown[0], summarised("new"));
@@ -963,7 +963,7 @@ fn a_retraction_reverses_a_compaction() {
         messages(&three_turns_and(&[one.clone(), retract("w1", "v1")]), &[]),
         messages_of_turns()
     );
-    // Then the compaction before it applies.
+    // If the newer of two compactions is retracted, the older one applies.
     let two = compaction("v2", "T", "u3");
     let text = three_turns_and(&[one.clone(), two, retract("w1", "v2")]);
     assert_eq!(messages(&text, &[]), last_turn_under("S"));

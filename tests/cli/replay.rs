@@ -121,7 +121,7 @@ fn reports_arrive_while_the_list_of_paths_is_still_open() {
         assert!(line.contains(path), "{line}");
     }
     drop(input);
-    assert_eq!(child.wait().expect("an end").code(), Some(1));
+    assert_eq!(child.wait().expect("an exit status").code(), Some(1));
 }
 
 #[test]

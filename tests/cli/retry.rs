@@ -405,7 +405,7 @@ fn a_kill_at_any_step_loses_nothing() {
         let mut child = cmd.spawn();
         std::thread::sleep(Duration::from_millis(wait));
         kill_group(child.id());
-        let ended = child.wait().expect("its end");
+        let ended = child.wait().expect("an exit status");
         assert!(ended.signal() == Some(9) || ended.success(), "{ended:?}");
         assert!(sandbox.read("s.jsonl").starts_with(&before), "the transcript lost bytes");
         retry_at(&sandbox, 1000, &[]).success();
@@ -452,7 +452,7 @@ fn a_summary_that_replaces_another_is_read_in_any_order() {
     let all =
         sandbox.cmd("claw-rebuild").args(["--strict", "--ignore-compactions", "s.jsonl"]).assert();
     assert_eq!(all.success().lines().len(), 12);
-    // The other way round: a record before a stub does not replace it.
+    // A record that precedes the stub does not replace it.
     let lines = sandbox.read_text("s.jsonl");
     let mut lines: Vec<&str> = lines.split_inclusive('\n').collect();
     lines.truncate(14);

@@ -188,7 +188,7 @@ fn p_6_a_signal_ends_a_running_tool_and_keeps_earlier_results() {
         let sent = Command::new("kill").args(["-s", name, "--", &to]).status();
         assert!(sent.is_ok_and(|status| status.success()));
         let began = Instant::now();
-        assert_eq!(child.wait().expect("its end").code(), Some(status));
+        assert_eq!(child.wait().expect("an exit status").code(), Some(status));
         assert!(began.elapsed() < Duration::from_secs(20) && has_ended(&grandchild));
         assert_eq!(answered(&sandbox), ["t1"], "{name}");
         sandbox.sh("ls -d claw-turn.* 2>/dev/null").assert().stdout("");
@@ -220,7 +220,7 @@ fn a_killed_turn_ends_its_tools_before_the_next_one_runs_them() {
     assert!(sent.is_ok_and(|status| status.success()));
     turn(&sandbox, &provider, &["--again"]).assert().success().stdout(contains("Reply to "));
     assert!(has_ended(&grandchild));
-    assert_eq!(child.wait().expect("its end").code(), None);
+    assert_eq!(child.wait().expect("an exit status").code(), None);
     assert_eq!(answered(&sandbox), ["t1"]);
     assert_eq!(sandbox.read_text("s.jsonl").matches("at last").count(), 1);
     provider.all_legal();
@@ -250,7 +250,7 @@ fn v63_no_call_with_a_result_runs_again_after_a_kill_at_any_moment() {
         thread::sleep(whole * round / 7);
         let name = ["KILL", "TERM", "INT"][round as usize % 3];
         let _ = Command::new("kill").args(["-s", name, "--", &format!("-{}", child.id())]).status();
-        child.wait().expect("its end");
+        child.wait().expect("an exit status");
         sandbox.sh("touch s.jsonl; rm -rf claw-turn.*").assert().success();
         let done = answered(&sandbox);
         let again = turn(&sandbox, &provider, &["--again"]).assert();

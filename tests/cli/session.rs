@@ -169,7 +169,7 @@ fn v10_an_index_damaged_by_other_programs_changes_nothing() {
         assert_eq!(session(&sandbox, &["list"]).assert().success().lines().len(), expected);
     }
     sandbox.write(&format!("{CLAW0}/done"), "");
-    breaker.wait().expect("its end");
+    breaker.wait().expect("an exit status");
     assert_eq!(transcripts(&sandbox), before);
 }
 
@@ -259,7 +259,7 @@ fn t_4_e_3_v9_d6_no_name_becomes_a_path() {
         let run = session(&sandbox, &[&format!("--agent={agent}"), "new", "--label", "x"]).assert();
         assert!(
             agent.is_empty() || run.get_output().status.code() == Some(2),
-            "{agent:?} is refused\n{run}"
+            "{agent:?} was not refused\n{run}"
         );
     }
     session(&sandbox, &["new", "--key", "../../x:cli:user"]).assert().code(2);
@@ -375,7 +375,7 @@ fn a_key_does_not_match_a_longer_key() {
 fn v77_an_expired_session_is_kept_and_a_new_one_takes_its_key() {
     let sandbox = Sandbox::new();
     let day = 86_400;
-    // 2026-01-10, 20:00 in this zone.
+    // 20:00 on 2026-01-10 in the time zone below.
     let evening = 1_768_071_600_u64;
     let at = |time: u64, args: &[&str]| {
         let run = session(&sandbox, args).env("SOURCE_DATE_EPOCH", time.to_string());
@@ -434,7 +434,7 @@ fn audit_27_a_workspace_of_claw0_is_continued_without_options() {
     let before = made_at(&sandbox);
     assert_eq!(before["49c71f1146e5"], "\"2026-11-21T21:05:28.523013+00:00\"");
     assert_eq!(said(&sandbox, &["current"]), "af3939bf5a29");
-    // Members that claw0 wrote stay when the index is updated, also for a session that grew.
+    // Members that claw0 wrote stay when the index is updated, even for a session that has grown.
     append(
         &sandbox,
         &format!("{CLAW0}/sessions/49c71f1146e5.jsonl"),
@@ -640,7 +640,7 @@ fn v80_a_turn_is_exclusive_and_does_not_block_appends() {
         .stderr(contains("a turn is running in it"))
         .stdout("");
     kill_group(child.id());
-    child.wait().expect("an end");
+    child.wait().expect("an exit status");
     take("a", "5").success().stdout("mine\n");
     // The kernel holds the lock; the content of the lock file does not matter.
     let lock = path.replace("sessions/", "sessions/.") + ".lock";
@@ -699,13 +699,13 @@ fn v80_turns_on_one_transcript_do_not_interleave() {
         .stderr(contains("another turn"));
     assert!(!sandbox.exists("s.jsonl"));
     kill_group(child.id());
-    child.wait().expect("an end");
+    child.wait().expect("an exit status");
     let four = "for n in 1 2 3 4; do claw-turn --no-checkpoint -m \"$n\" s.jsonl & done; wait";
     sandbox.sh(four).env("CLAW_PROVIDER", "offline").assert().success();
     let records = sandbox.read_json("s.jsonl");
     let kinds: Vec<&str> = records.iter().filter_map(|record| record["type"].as_str()).collect();
     assert_eq!(kinds, ["user", "assistant"].repeat(4));
-    // Turns under one lock that is held for all of them.
+    // Several turns can run under one lock.
     let both = "claw-turn -m a s.jsonl && claw-turn -m b s.jsonl && test -e .s.jsonl.lock";
     let run = session(&sandbox, &["lock", "s.jsonl", "--", "sh", "-c", both]);
     run.env("CLAW_PROVIDER", "offline").assert().success();

@@ -1,4 +1,5 @@
-//! claw-compact: the order of its sources, the input of each, and the models that it skips after failures.
+//! claw-compact: the order of the sources of a summary, the input of each, and the models that are skipped after
+//! failures.
 
 /// The requests for summaries: their content, number and preview.
 mod asking;
@@ -77,7 +78,7 @@ fn v73_a_checkpoint_must_cover_at_least_half_of_the_tokens_rounded_down() {
         let messages = conversation(12, 60).replacen("message 0:", &words(more), 1);
         let before = show(&sandbox, &[], &messages)["tokens_before"].as_u64().expect("a number");
         *[&mut even, &mut odd][(before % 2) as usize] += 1;
-        // From 49.9 % to 50.1 %.
+        // Checkpoints that cover from 49.9 % to 50.1 % of the tokens.
         for (tokens, is_used) in [
             (before * 499 / 1000 - 1, false),
             (before / 2 - 1, false),

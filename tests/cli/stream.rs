@@ -202,9 +202,12 @@ fn the_text_is_shown_before_the_answer_ends() {
             shown.push(byte[0]);
         }
         assert_eq!(String::from_utf8_lossy(&shown), "Reply to", "{shape:?}");
-        assert!(child.try_wait().expect("its state").is_none(), "the call ended before the answer");
+        assert!(
+            child.try_wait().expect("the state of the process").is_none(),
+            "the call ended before the answer"
+        );
         kill_group(child.id());
-        child.wait().expect("its end");
+        child.wait().expect("an exit status");
     }
 }
 

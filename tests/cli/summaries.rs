@@ -1,4 +1,4 @@
-//! A program in place of `claw-call` whose summaries are files, and helpers to inspect the results.
+//! A program in place of `claw-call` that answers with the contents of files, and helpers to inspect the results.
 
 use assert_cmd::assert::Assert;
 use serde_json::{Value, json};

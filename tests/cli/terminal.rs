@@ -6,8 +6,8 @@ use predicates::str::contains;
 
 use crate::common::{AssertExt, Sandbox};
 
-/// The output of a hostile tool: a colour, its eight-bit form, an overwritten line, a delete, text that runs
-/// backwards. Written as JSON, in which only the characters are escaped that must be.
+/// The output of a hostile tool: a colour, its eight-bit form, an overwritten line, a DEL character, and text that runs
+/// backwards. Written as JSON, with only those characters escaped that JSON does not allow otherwise.
 const EVIL: &str = "\\u001b[31m\u{9b}31m\\r\u{7f}\u{202e}evil";
 
 /// The same text, escaped.

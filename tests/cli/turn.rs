@@ -40,7 +40,8 @@ struct Case {
 }
 
 impl Case {
-    /// Runs a turn on a conversation with a provider that takes these steps. Returns the case, and the result of the turn.
+    /// Runs a turn on a conversation with a provider that takes these steps. Returns the case and the result of the
+    /// turn.
     #[track_caller]
     fn new(conversation: &Conversation, steps: &[Step], args: &[&str]) -> (Case, Assert) {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());

@@ -39,8 +39,8 @@ struct Session {
 /// Applies truncations, compactions from every source, checkpoints, retries and retractions, in a random order.
 pub fn of_chains(conversation: &Conversation) -> Law {
     let bytes = conversation.write().bytes;
-    // Skipped as in `of_views`: if the first result of a call is covered by a compaction, its second result would be
-    // paired with another call.
+    // Some conversations are skipped, as in `of_views`: if the first result of a call is covered by a compaction, its
+    // second result would be paired with another call.
     let has_seconds = || -> Result<bool, String> {
         let found = rebuild(&bytes)?.findings;
         Ok(found.iter().any(|found| *found.rule == DUPLICATE_RESULT))

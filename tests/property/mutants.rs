@@ -200,7 +200,8 @@ fn put_token(bytes: &mut Vec<u8>, choices: &mut Choices) {
     }
 }
 
-/// Returns the bounds of the tokens: strings, words, numbers, and other single bytes. The last one is empty, at the end.
+/// Returns the bounds of the tokens: strings, words, numbers, and other single bytes. The last one is empty and marks
+/// the end.
 fn tokens(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut tokens = Vec::new();
     let mut at = 0;

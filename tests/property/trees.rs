@@ -110,8 +110,8 @@ fn path(records: &[Value], leaf: usize) -> Vec<Value> {
     path
 }
 
-/// Checks that a tree gives the same messages as the path to its leaf alone, for the last record and a random one as the
-/// leaf, and that the order of the records does not matter.
+/// Checks that a tree gives the same messages as the path to its leaf alone, for the last record and a random one as
+/// the leaf, and that the order of the records does not matter.
 pub fn give_the_messages_of_their_path(seed: u64) -> Law {
     let mut choices = Choices::seeded(seed);
     let records = tree(&mut choices);

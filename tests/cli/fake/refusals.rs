@@ -1,4 +1,4 @@
-//! The fake provider: requests that it refuses as chat completions and as Ollama's chat API.
+//! The fake provider: requests that it refuses in the chat completions API and in Ollama's chat API.
 
 use serde_json::{Value, json};
 

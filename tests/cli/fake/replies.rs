@@ -57,7 +57,7 @@ fn anthropic_stream(body: &str) -> Reply {
     let mut message = Value::Null;
     let mut names = Vec::new();
     let mut input = String::new();
-    for event in body.strip_suffix("\n\n").expect("an end").split("\n\n") {
+    for event in body.strip_suffix("\n\n").expect("the end of an event").split("\n\n") {
         let (name, data) = event.split_once('\n').expect("two lines");
         let data: Value =
             serde_json::from_str(data.strip_prefix("data: ").expect("data")).expect("JSON");
@@ -120,7 +120,8 @@ fn openai(body: &Value) -> Reply {
 fn openai_stream(body: &str) -> Reply {
     let mut said = Reply::default();
     let mut calls: Vec<(String, String, String)> = Vec::new();
-    let events = body.strip_suffix("\n\ndata: [DONE]\n\n").expect("an end").split("\n\n");
+    let events =
+        body.strip_suffix("\n\ndata: [DONE]\n\n").expect("the end of the stream").split("\n\n");
     for event in events {
         let chunk: Value =
             serde_json::from_str(event.strip_prefix("data: ").expect("data")).expect("JSON");

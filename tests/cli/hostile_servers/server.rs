@@ -1,4 +1,5 @@
-//! A server that sends exactly the bytes of a row, and ends the connection as the row says.
+//! A server that performs the acts of a row of the tables: it sends exactly these bytes, and ends the connection in the
+//! given way.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// How long `Act::Hold` keeps a connection open.
+/// The time for which `Act::Hold` keeps a connection open.
 const HELD: Duration = Duration::from_secs(20);
 
 /// An act of the server.

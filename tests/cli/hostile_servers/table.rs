@@ -1,4 +1,4 @@
-//! The rows of the table.
+//! The tables of servers and expected outcomes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Answers, errors and heads of answers in each protocol.
+//! Answers, errors and response heads in each protocol.
 
 use serde_json::{Value, json};
 

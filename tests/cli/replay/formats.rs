@@ -152,7 +152,7 @@ fn a_report_appears_only_when_it_is_complete() {
     let exists = "until test -n \"$(find . -name '.old.xml.*')\"; do sleep 0.01; done";
     sandbox.sh(exists).assert().success();
     child.kill().expect("a process");
-    child.wait().expect("an end");
+    child.wait().expect("an exit status");
     assert_eq!(sandbox.read_text("old.xml"), "old");
     // A run that ends with an error leaves no file.
     let args = ["--junit", "no.xml", "--files-from", "none"];

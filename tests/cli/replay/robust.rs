@@ -19,7 +19,7 @@ fn a_run_that_is_killed_twenty_times_prints_what_an_undisturbed_one_prints() {
         let child = sandbox.cmd("claw-replay").args(args).spawn();
         thread::sleep(Duration::from_millis(kill * 7 % 23));
         kill_group(child.id());
-        child.wait_with_output().expect("an end");
+        child.wait_with_output().expect("an exit status");
     }
     let resumed = sandbox.cmd("claw-replay").args(args).assert().code(1);
     assert_eq!(resumed.stdout_text(), whole);
@@ -56,7 +56,7 @@ fn two_runs_do_not_share_a_state_file() {
     thread::sleep(Duration::from_millis(50));
     check(&sandbox, &["--state", "kept", "d"]).code(75).stderr(contains("another run uses it"));
     kill_group(child.id());
-    child.wait_with_output().expect("an end");
+    child.wait_with_output().expect("an exit status");
     check(&sandbox, &["--state", "kept", "d"]).success();
 }
 

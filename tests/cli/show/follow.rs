@@ -1,4 +1,4 @@
-//! `--follow`: an appended record is shown when its line is complete, also if the file is replaced or truncated.
+//! `--follow`: an appended record is shown when its line is complete, even if the file is replaced or truncated.
 
 use predicates::str::contains;
 
@@ -137,13 +137,13 @@ fn a_replaced_or_truncated_file_is_shown_from_its_beginning() {
 }
 
 #[test]
-fn a_signal_or_a_closed_pipe_ends_it_silently() {
+fn a_signal_or_a_closed_pipe_ends_the_program_silently() {
     let mut following = Following::begin(&user("one"), &[]);
     following.shows(FIRST);
     if hears(2) {
         let interrupt = format!("kill -s INT {}", following.child.id());
         Sandbox::new().sh(&interrupt).assert().success();
-        let status = following.child.wait().expect("its status");
+        let status = following.child.wait().expect("an exit status");
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
         assert!(
             following.stderr.recv_timeout(PATIENCE).is_err(),
