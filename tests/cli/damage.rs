@@ -108,7 +108,7 @@ fn an_ordinary_turn_makes_every_damaged_session_usable() {
             turn = turn.args(["--window", &tokens.to_string()]);
         }
         let run = turn.envs(provider.env()).args(["-m", "And now?", "s.jsonl"]).assert();
-        assert!(run.get_output().status.code() == Some(0), "a turn after {name}\n{run}");
+        assert!(run.get_output().status.code() == Some(0), "the turn after {name} failed\n{run}");
         provider.all_legal();
         assert!(
             sandbox.read_text("s.jsonl").starts_with(&lines),

@@ -173,7 +173,7 @@ fn all_json_is_written_by_the_writer() {
             }
         }
     }
-    assert!(files > 200, "{files} files");
+    assert!(files > 200, "only {files} files");
     assert!(wrong.is_empty(), "use json::write: {wrong:#?}");
 }
 

@@ -146,7 +146,10 @@ fn audit_20_shown_text_is_kept_but_not_sent() {
             let before = rebuild(&sandbox, "s.jsonl");
             provider.script(step.clone());
             let run = turn(&sandbox, &provider, shape, &["-m", "next?"]).assert();
-            assert!(matches!(run.get_output().status.code(), Some(69 | 75)), "69 or 75\n{run}");
+            assert!(
+                matches!(run.get_output().status.code(), Some(69 | 75)),
+                "expected 69 or 75\n{run}"
+            );
             let records = sandbox.read_json("s.jsonl");
             let kinds: Vec<&Value> = records.iter().map(|record| &record["type"]).collect();
             assert_eq!(kinds[2..], ["user", "assistant", "error"], "{shape:?} {step:?}");

@@ -119,7 +119,7 @@ fn assert_replay_equals_live(shape: Shape, branch: Branch) {
     let env = provider.env_for(shape);
     let live = turn(&first, &env, &[args, &["--record", &tape]].concat()).assert().code(status);
     provider.all_legal();
-    assert_eq!(provider.pending(), 0, "{name}: {steps_count} steps");
+    assert_eq!(provider.pending(), 0, "{name}: not all {steps_count} steps were used");
     let asked = provider.requests().len();
     // The provider is stopped, and there is no key.
     drop(provider);

@@ -260,7 +260,7 @@ fn v63_no_call_with_a_result_runs_again_after_a_kill_at_any_moment() {
         let (log, answered) = (log(&sandbox), answered(&sandbox));
         for id in &done {
             let times = log.iter().filter(|own| *own == id).count();
-            assert_eq!(times, 1, "round {round}: {id} of {log:?}");
+            assert_eq!(times, 1, "round {round}: {id} must run once: {log:?}");
         }
         let mut once = answered.clone();
         once.dedup();

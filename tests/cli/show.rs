@@ -144,7 +144,7 @@ fn both_formats_of_claw0_are_shown_in_full() {
         let marks = shown.lines().filter(|line| line.starts_with("  ▸ ")).count();
         assert!(marks == calls.len(), "{} calls\n{run}", calls.len());
     }
-    assert!(files >= 4, "{files} transcripts");
+    assert!(files >= 4, "only {files} transcripts");
 }
 
 #[test]

@@ -843,7 +843,11 @@ fn a_failed_turn_is_retried_without_a_second_prompt() {
         provider.requests()[1].body,
         "the retry must reuse the recorded prompt"
     );
-    assert_eq!(rebuild(&sandbox, "s.jsonl").matches(PROMPT).count(), 2, "one prompt and one reply");
+    assert_eq!(
+        rebuild(&sandbox, "s.jsonl").matches(PROMPT).count(),
+        2,
+        "expected one prompt and one reply"
+    );
     again().assert().code(7).stdout("");
 }
 

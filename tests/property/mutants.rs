@@ -63,7 +63,7 @@ fn the_scanner_and_serde_json_agree_on_every_mutant() {
     }
     assert_eq!(first, None, "CLAW_TEST_SEED={seed}");
     let least = count / 10;
-    assert!(objects > least && others > least, "{objects} and {others} are not a mixture");
+    assert!(objects > least && others > least, "{objects} objects, {others} other texts");
 }
 
 fn try_mutants(records: &[Vec<u8>], choices: &mut Choices, count: usize) -> Tally {

@@ -112,7 +112,7 @@ fn sessions_with_the_same_beginning_share_recordings() {
     }
     let args = ["--replay", "tape", "--jobs", "2", "d"];
     live(&sandbox, &provider, &args).success();
-    assert_eq!(provider.requests().len(), 3, "a replay sends nothing");
+    assert_eq!(provider.requests().len(), 3, "the replay sent a request");
     // A reply that equals no recorded answer is compared with the first one.
     sealed(&sandbox, "e.jsonl", &[prompt("hello"), answer("fourth")]);
     let report = live(&sandbox, &provider, &["--replay", "tape", "e.jsonl"]).code(1).json_one();
@@ -293,5 +293,5 @@ fn a_failed_call_is_made_again_by_the_next_run() {
     provider.script(Step::text("yes"));
     let first = run().success();
     assert_eq!(run().success().stdout_text(), first.stdout_text());
-    assert_eq!(provider.requests().len(), 2, "a reply is not paid for twice");
+    assert_eq!(provider.requests().len(), 2, "a request was sent twice");
 }

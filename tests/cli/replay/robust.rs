@@ -24,7 +24,7 @@ fn a_run_that_is_killed_twenty_times_prints_what_an_undisturbed_one_prints() {
     let resumed = sandbox.cmd("claw-replay").args(args).assert().code(1);
     assert_eq!(resumed.stdout_text(), whole);
     let state = sandbox.read_text("kept");
-    assert_eq!(state.lines().count(), 80, "each report is stored once");
+    assert_eq!(state.lines().count(), 80, "each report must be stored once");
     assert!(state.lines().all(|line| line.starts_with("{\"key\":\"") && line.ends_with('}')));
 }
 

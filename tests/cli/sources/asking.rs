@@ -30,7 +30,7 @@ fn m2_ten_times_the_summarisers_window_takes_as_many_calls_as_show_says() {
         let run = run(&sandbox, &args, &messages);
         assert_eq!(applied(&run)["source"], "ollama:q");
         let (made, most) = (calls(&sandbox) - before, most.parse().expect("a number"));
-        assert_eq!(json!(made), shown["calls"], "of {most}");
+        assert_eq!(json!(made), shown["calls"], "with --max-calls {most}");
         assert!(made <= most);
         // If parts are left out, `--show` states how many, and the run reports the same number.
         let said = format!("\"left_out\":{}", shown["left_out"]);
