@@ -24,14 +24,14 @@ fn thinking(kind: &str) -> Value {
     }
 }
 
-/// A transcript whose last reply consists of thinking, because it reached the output limit.
+/// Returns a transcript whose last reply consists of thinking, because it reached the output limit.
 fn ends_in(kind: &str) -> String {
     let reply =
         json!({"type": "assistant", "content": [thinking(kind)], "stop_reason": "max_tokens"});
     Conversation::new().user("Why?").record(reply).lines()
 }
 
-/// A transcript whose truncation records do not match the results that they shorten.
+/// Returns a transcript whose truncation records do not match the results that they shorten.
 fn wrong_truncation() -> String {
     let sandbox = Sandbox::new();
     builds().append(&sandbox, "s.jsonl");

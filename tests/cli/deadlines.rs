@@ -19,7 +19,7 @@ use crate::summaries::{compacted, with_model};
 /// The longest time until all processes have ended. It includes the second that a child has to exit after SIGTERM.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// A command that starts several processes, some of which ignore SIGTERM. All but `cat` have `mark` in their
+/// Returns a command that starts several processes, some of which ignore SIGTERM. All but `cat` have `mark` in their
 /// arguments. The command creates the file `begun` once they run.
 fn stubborn(mark: &str) -> String {
     format!("sh -c 'trap \"\" TERM; sleep {mark} & sleep {mark} & : >begun; wait' | cat")

@@ -414,7 +414,7 @@ fn an_invalid_configuration_ends_with_78() {
     }
 }
 
-/// A prompt, a long result, an answer with the provider's token counts, and a new prompt.
+/// Returns a prompt, a long result, an answer with the provider's token counts, and a new prompt.
 fn counted() -> Conversation {
     let usage = json!({
         "input_tokens": 10,

@@ -393,7 +393,7 @@ fn t2_the_key_is_on_no_command_line() {
     }
 }
 
-/// Answers in which the provider repeats the key: in an error, at the limit of a shortened text, in a gateway's
+/// Returns answers in which the provider repeats the key: in an error, at the limit of a shortened text, in a gateway's
 /// page, in a header, or in a stream that fails.
 fn echoes() -> Vec<Step> {
     let page = |before: usize| format!("<html>{} authorization: {KEY}</html>", "x".repeat(before));

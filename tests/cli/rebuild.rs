@@ -72,7 +72,7 @@ fn summarised(text: &str) -> String {
     said(&format!(r"[Previous conversation summary]\n{text}"))
 }
 
-/// Three turns: q1, a1; q2, a call with its result, a2; q3, a3.
+/// Returns three turns: q1, a1; q2, a call with its result, a2; q3, a3.
 fn three_turns() -> Vec<String> {
     vec![
         user("u1", "q1"),
@@ -87,7 +87,7 @@ fn three_turns() -> Vec<String> {
     ]
 }
 
-/// The messages of [`three_turns`].
+/// Returns the messages of [`three_turns`].
 fn messages_of_turns() -> Vec<String> {
     let look =
         r#"{"type":"text","text":"look"},{"type":"tool_use","id":"t2","name":"f","input":{}}"#;

@@ -112,7 +112,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Our own format: a reply, its calls as records, their results in any order.
+    /// Adds a turn in our own format: a reply, its calls as records, their results in any order.
     fn own_turn(&mut self) {
         let (ask, look, end) = (self.words(true), self.words(false), self.words(false));
         self.add(Body::User(ask));
@@ -130,7 +130,7 @@ impl Generator<'_> {
         self.add(Body::Assistant(end));
     }
 
-    /// claw0's current format: every call twice, as a block of the reply and as a record before its result.
+    /// Adds a turn in claw0's current format: every call twice, as a block of the reply and as a record before its result.
     fn current_turn(&mut self) {
         let (ask, mut look, end) = (self.words(true), self.words(false), self.words(false));
         look.is_string = false;
@@ -148,7 +148,7 @@ impl Generator<'_> {
         self.add(Body::Assistant(end));
     }
 
-    /// claw0's first format: the results of a turn, then the turn.
+    /// Adds a turn in claw0's first format: the results of the turn, then the turn.
     fn first_turn(&mut self) {
         let calls: Vec<Call> = (0..1 + self.choices.below(3)).map(|_| self.call()).collect();
         for call in &calls {
@@ -166,7 +166,7 @@ impl Generator<'_> {
         self.add(Body::Assistant(end));
     }
 
-    /// A turn of messages written as records: calls and results are blocks in lists.
+    /// Adds a turn of messages written as records: calls and results are blocks in lists.
     fn message_turn(&mut self) {
         let (ask, mut look) = (self.words(true), self.words(false));
         look.is_string = false;

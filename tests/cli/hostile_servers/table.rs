@@ -11,7 +11,7 @@ use super::words::{
 use super::{Holds, MIB, Row, row};
 use crate::common::shapes::Shape;
 
-/// Complete replies, after which the connection ends in different ways.
+/// Returns rows with complete replies, after which the connection ends in different ways.
 pub fn ended(shape: Shape) -> Vec<Row> {
     let (stream, body) = (begin(shape, "So.") + &end(shape), whole(shape, "So."));
     let json = "application/json";
@@ -75,7 +75,7 @@ pub fn ended(shape: Shape) -> Vec<Row> {
     ]
 }
 
-/// Interrupted answers, errors, and answers that contain no reply.
+/// Returns rows with interrupted answers, errors, and answers that contain no reply.
 pub fn broken(shape: Shape) -> Vec<Row> {
     let text = begin(shape, "Half of");
     let json = "application/json";
@@ -163,7 +163,7 @@ pub fn broken(shape: Shape) -> Vec<Row> {
     ]
 }
 
-/// Silence, slow answers, and waits that the server asks for.
+/// Returns rows with silence, slow answers, and waits that the server asks for.
 pub fn slow(shape: Shape) -> Vec<Row> {
     let text = begin(shape, "Half of");
     let drip = Act::Drip(format!("{:9999}", "").into_bytes(), Duration::from_millis(60));
@@ -230,7 +230,7 @@ fn a_call(shape: Shape) -> Value {
     }
 }
 
-/// Answers without an end.
+/// Returns rows with endless answers.
 pub fn large(shape: Shape) -> Vec<Row> {
     let line = Act::Flood(vec![b'x'; MIB], 9 * MIB);
     let page = Act::Flood(vec![b'x'; MIB], 4 * MIB);
@@ -311,7 +311,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
     ]
 }
 
-/// Answers above the size limits, and one just below.
+/// Returns rows with answers above the size limits, and one just below.
 pub fn huge() -> Vec<Row> {
     let big = |shape, acts, status, holds| Row {
         within: 60.0,
@@ -343,7 +343,7 @@ pub fn huge() -> Vec<Row> {
     ]
 }
 
-/// Odd replies, each in the protocol in which servers send it.
+/// Returns rows with odd replies, each in the protocol in which servers send it.
 pub fn odd() -> Vec<Row> {
     let json = |shape, name: &str, body: Value, status, holds| {
         row(
