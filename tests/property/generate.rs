@@ -130,7 +130,8 @@ impl Generator<'_> {
         self.add(Body::Assistant(end));
     }
 
-    /// Adds a turn in claw0's current format: every call twice, as a block of the reply and as a record before its result.
+    /// Adds a turn in claw0's current format: every call twice, as a block of the reply and as a record before its
+    /// result.
     fn current_turn(&mut self) {
         let (ask, mut look, end) = (self.words(true), self.words(false), self.words(false));
         look.is_string = false;
