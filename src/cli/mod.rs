@@ -4,7 +4,7 @@
 pub mod arguments;
 pub mod attach;
 pub mod budget;
-mod closed;
+pub mod closed;
 pub mod config;
 pub mod diagnostics;
 pub mod endpoint;

@@ -134,6 +134,7 @@ fn audit_26_an_unusable_file_is_reported_with_its_cause() {
         Row("claw-check d", 74, "claw-check: cannot read 'd': is a directory; name a file"),
         Row("claw-show none.jsonl", 74, "claw-show: cannot read 'none.jsonl': no such file or directory; check the path"),
         Row("claw-append --user d <s.jsonl", 74, "claw-append: cannot open 'd': is a directory; name a file"),
+        Row("claw-show --markdown <&-", 74, "claw-show: cannot read '<stdin>': standard input is closed (or is /dev/null, opened for writing); give a file or a pipe"),
         Row("claw-append --user s.jsonl <&-", 74, "claw-append: cannot read '<stdin>': standard input is closed (or is /dev/null, opened for writing); give a file or a pipe"),
         Row("claw-append --user --redact none s.jsonl <notes.txt", 74, "claw-append: cannot read 'none': no such file or directory; check the path"),
         Row("claw-estimate --system none m.jsonl", 74, "claw-estimate: cannot read 'none': no such file or directory; check the path"),

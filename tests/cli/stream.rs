@@ -340,6 +340,11 @@ fn a_reply_is_whole_in_its_file_when_standard_output_fails() {
             "74\n",
             "claw-call: cannot write '<stdout>' ('reply' has the reply)",
         ),
+        (
+            format!("{call} >&-; echo $?"),
+            "74\n",
+            "claw-call: cannot write '<stdout>' ('reply' has the reply): standard output is closed",
+        ),
         (into_closed_pipe(call), "141\n", ""),
     ] {
         sandbox.sh("rm -f reply").assert().success();

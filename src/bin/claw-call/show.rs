@@ -1,7 +1,7 @@
 //! Shows the model's text as it arrives.
 
 use anyhow::Context;
-use clawutils::cli::progress;
+use clawutils::cli::{closed, progress};
 use clawutils::printable::printable_lines;
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -50,8 +50,10 @@ impl Show {
             false => Cow::Borrowed(text),
         };
         self.in_line = !shown.ends_with('\n');
+        let open = if self.is_output { closed::check() } else { Ok(()) };
+        let written = open.and_then(|()| out.write_all(shown.as_bytes()));
         // After a write error, the rest of the reply is still read.
-        if let Err(error) = out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
+        if let Err(error) = written.and_then(|()| out.flush()) {
             self.out = None;
             self.failure = Some(error);
         }

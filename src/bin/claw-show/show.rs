@@ -3,7 +3,9 @@
 use crate::file;
 use anyhow::Context;
 use clawutils::cli::options::RedactArgs;
-use clawutils::cli::{DialectArgs, Log, Operands, Output, prices, progress, report, variable};
+use clawutils::cli::{
+    DialectArgs, Log, Operands, Output, open_stdin, prices, progress, report, variable,
+};
 use clawutils::exit::{Exit, fail};
 use clawutils::show::follow::{Follow, FollowEvent};
 use clawutils::show::render::MarkdownLayout;
@@ -115,6 +117,7 @@ impl ShowArgs {
         }
         let layout =
             MarkdownLayout { width: self.columns(), color: self.has_color(), has_all: false };
+        drop(open_stdin()?);
         let mut stream = Stream::new(layout, Output::open());
         let mut buffer = vec![0; 64 * 1024];
         loop {
