@@ -1,12 +1,14 @@
 //! An output file that appears under its name only when it is complete.
 //!
-//! It is written under a temporary name in the same directory and then renamed, so a process that is killed never
-//! leaves half a file under the final name. A device, a pipe or an open file such as
-//! `/dev/stderr`, which cannot be replaced, is written directly.
+//! Until then it has no name, so a process that is killed leaves nothing. On a file system without such files, it is
+//! written under a temporary name in the same directory. A device, a pipe or an open file such as `/dev/stderr`, which
+//! cannot be replaced, is written directly.
 
+use crate::cli::closed;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
 use std::fs::{File, OpenOptions, hard_link, remove_file, rename};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -19,27 +21,30 @@ pub const SHARED: u32 = 0o666;
 #[derive(Debug)]
 pub struct NewFile {
     path: PathBuf,
-    /// `None` if the file is written directly.
+    /// The name before the final one; `None` if the file is written directly.
     temporary: Option<Temporary>,
+    /// True if the file does not have a name yet.
+    is_unnamed: bool,
     file: BufWriter<File>,
     result: io::Result<()>,
 }
 
 impl NewFile {
-    /// Creates the file with a temporary name. The program must call [`crate::cli::survive_file_limits`] first.
+    /// Creates the file without its name. The program must call [`crate::cli::survive_file_limits`] first.
     ///
     /// # Errors
     /// Fails if it cannot be created.
     pub fn create(path: &Path, mode: u32) -> io::Result<NewFile> {
-        let (file, temporary) = match is_direct(path) {
-            true => (open_direct(path)?, None),
-            false => {
-                let temporary = Temporary::beside(path)?;
-                (temporary.create(mode)?, Some(temporary))
-            }
+        let temporary = if is_direct(path) { None } else { Some(Temporary::beside(path)?) };
+        let unnamed = temporary.as_ref().and_then(|_| unnamed(path, mode).ok());
+        let is_unnamed = unnamed.is_some();
+        let file = match (unnamed, &temporary) {
+            (Some(file), _) => file,
+            (None, Some(temporary)) => temporary.create(mode)?,
+            (None, None) => open_direct(path)?,
         };
         let file = BufWriter::new(file);
-        Ok(NewFile { path: path.to_owned(), temporary, file, result: Ok(()) })
+        Ok(NewFile { path: path.to_owned(), temporary, is_unnamed, file, result: Ok(()) })
     }
 
     /// Completes the file and gives it its name. Unless `may_replace` is true, an existing file is an error. A file
@@ -52,6 +57,9 @@ impl NewFile {
         self.file.flush()?;
         let Some(temporary) = self.temporary else { return Ok(()) };
         self.file.get_ref().sync_data()?;
+        if self.is_unnamed {
+            temporary.link(self.file.get_ref())?;
+        }
         match may_replace {
             true => rename(&temporary.0, &self.path),
             false => match hard_link(&temporary.0, &self.path) {
@@ -86,12 +94,28 @@ fn open_direct(path: &Path) -> io::Result<File> {
             .any(|name| path == Path::new(name))
     };
     if is_name_of("1", "/dev/stdout") {
+        closed::check()?;
         return Ok(io::stdout().as_fd().try_clone_to_owned()?.into());
     }
     if is_name_of("2", "/dev/stderr") {
         return Ok(io::stderr().as_fd().try_clone_to_owned()?.into());
     }
     OpenOptions::new().append(true).open(path)
+}
+
+/// Creates a file in the directory of `path` that has no name until it is linked to one.
+fn unnamed(path: &Path, mode: u32) -> io::Result<File> {
+    let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(mode);
+    let file = rustix::fs::open(directory.unwrap_or(Path::new(".")), flags, mode)?;
+    link_of(&file).symlink_metadata()?;
+    Ok(File::from(file))
+}
+
+/// Returns the name through which an open file can be linked.
+fn link_of(file: &impl AsRawFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// Returns true if a path is a device, a pipe, or the name of an open file, such as `/dev/stdout`.
@@ -113,14 +137,24 @@ impl Temporary {
     }
 
     fn create(&self, mode: u32) -> io::Result<File> {
-        // A killed process with the same id may have left a file of this name.
-        let _ = remove_file(&self.0);
+        self.remove();
         OpenOptions::new().write(true).create_new(true).mode(mode).open(&self.0)
+    }
+
+    /// Gives the name to a file that has none.
+    fn link(&self, file: &File) -> io::Result<()> {
+        self.remove();
+        Ok(linkat(CWD, link_of(file), CWD, &self.0, AtFlags::SYMLINK_FOLLOW)?)
+    }
+
+    /// Removes the file of this name, if there is one. A killed process with the same id may have left it.
+    fn remove(&self) {
+        let _ = remove_file(&self.0);
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        let _ = remove_file(&self.0);
+        self.remove();
     }
 }

@@ -6,13 +6,13 @@
 
 use crate::call::reply::Reply;
 use anyhow::Context;
+use clawutils::cli::new_file::{NewFile, PRIVATE};
 use clawutils::exit::{Exit, fail};
 use clawutils::json::Object;
 use clawutils::json::write::Members;
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The expected replies of a transcript.
@@ -100,16 +100,9 @@ impl Expected {
                 removed => removed,
             };
         }
-        let mut name = self.path.clone().into_os_string();
-        name.push(".new");
-        let new = PathBuf::from(name);
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&new);
-        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-        written.and_then(|()| fs::rename(&new, &self.path)).inspect_err(|_| {
-            // If this fails, too, only the first error is reported.
-            let _ = fs::remove_file(&new);
-        })
+        let mut file = NewFile::create(&self.path, PRIVATE)?;
+        file.write_all(text.as_bytes())?;
+        file.finish(true)
     }
 }
 
