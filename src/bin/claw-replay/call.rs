@@ -82,6 +82,9 @@ impl Mode for Call {
 
     fn run(&self, transcript: &Transcript) -> anyhow::Result<Report> {
         let turns = turns::read(&transcript.input)?;
+        if turns.is_empty() {
+            transcript.require_record()?;
+        }
         let mut run = TranscriptRun {
             mode: self,
             transcript,

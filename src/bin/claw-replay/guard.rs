@@ -117,6 +117,9 @@ impl Mode for Guard {
             }
             Ok(())
         })?;
+        if count == 0 {
+            transcript.require_record()?;
+        }
         for window in &mut windows {
             let events = window.simulation.finish(turn);
             window.note(&events);

@@ -4,10 +4,20 @@ use anyhow::Context;
 use clawutils::cli::DialectArgs;
 use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
+use clawutils::input::lines::Lines;
+use clawutils::record::Record;
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+/// The maximum length of a line in bytes. Work on a line needs several times its length in memory, and a process that
+/// runs out of memory cannot report on the other transcripts.
+const MAX_LINE: u64 = 64 * 1024 * 1024;
+/// The number of bytes per read when looking for the end of a line.
+const PART: u64 = 64 * 1024;
 
 /// A file that is open for reading.
 #[derive(Debug)]
@@ -28,8 +38,14 @@ impl OpenFile {
         let name = path.display().to_string();
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-        let with_meta = opened.and_then(|file| Ok((file.metadata()?, file)));
-        let (meta, file) = with_meta.with_context(|| format!("cannot read '{name}'"))?;
+        let (meta, file) = match opened.and_then(|file| Ok((file.metadata()?, file))) {
+            Err(error) if error.kind() == ErrorKind::NotFound && ends_in_return(path) => {
+                let advice =
+                    "the path ends in a carriage return, so convert the list with tr -d '\\r'";
+                return fail(Exit::Io, format!("cannot read '{name}': no such file; {advice}"));
+            }
+            opened => opened.with_context(|| format!("cannot read '{name}'"))?,
+        };
         if !meta.is_file() {
             let advice = "give a file, or check other input with claw-check";
             return fail(Exit::Data, format!("cannot read '{name}': not a regular file; {advice}"));
@@ -40,12 +56,48 @@ impl OpenFile {
     /// Returns the file as a transcript.
     ///
     /// # Errors
-    /// Fails with 74 if it cannot be read, and with 65 if it is not empty and contains no record.
+    /// Fails with 74 if it cannot be read, with 65 if it is not empty and contains no record, and with 1 if a line is
+    /// too long.
     pub fn into_transcript(self) -> anyhow::Result<Transcript> {
         let OpenFile { name, path, file, .. } = self;
-        let input = Input::file(&name, file).with_context(|| format!("cannot read '{name}'"))?;
+        let cannot = || format!("cannot read '{name}'");
+        let input = Input::file(&name, file).with_context(cannot)?;
+        if let Some(offset) = long_line(&input).with_context(cannot)? {
+            let (why, most) = ("is longer than", MAX_LINE >> 20);
+            let advice = "claw-check can read it if there is enough memory";
+            let text =
+                format!("{}: the line at byte {offset} {why} {most} MiB; {advice}", cannot());
+            return fail(Exit::Failed, text);
+        }
         Ok(Transcript { input: DialectArgs::default().open(input)?, name, path })
     }
+}
+
+/// Returns true if a path ends in a carriage return, as in a list of paths with the line ends of Windows.
+fn ends_in_return(path: &Path) -> bool {
+    path.as_os_str().as_bytes().ends_with(b"\r")
+}
+
+/// Returns the offset of the first line that is longer than [`MAX_LINE`]. Reads only the parts in which the longest
+/// possible lines end.
+fn long_line(input: &Input) -> io::Result<Option<u64>> {
+    let (mut begin, mut part) = (0, vec![0; PART as usize]);
+    while input.length - begin > MAX_LINE {
+        let mut end = begin + MAX_LINE + 1;
+        begin = loop {
+            if end == begin {
+                return Ok(Some(begin));
+            }
+            let from = end.saturating_sub(PART).max(begin);
+            let length = usize::try_from(end - from).unwrap_or(part.len());
+            let read = input.read_at(from, &mut part[..length])?;
+            match memchr::memrchr(b'\n', &part[..read]) {
+                Some(feed) => break from + feed as u64 + 1,
+                None => end = from,
+            }
+        };
+    }
+    Ok(None)
 }
 
 /// A transcript that is open for reading.
@@ -57,4 +109,26 @@ pub struct Transcript {
     pub path: PathBuf,
     /// Its records.
     pub input: Input,
+}
+
+impl Transcript {
+    /// Checks a transcript in which a mode has found nothing to work on: it must have a record, or be blank.
+    ///
+    /// # Errors
+    /// Fails with 1 if damage left none of its records, and with 74 if it cannot be read.
+    pub fn require_record(&self) -> anyhow::Result<()> {
+        let (mut lines, mut damage) = (Lines::of(&self.input), None);
+        while let Some(batch) = lines.batch()? {
+            for line in batch {
+                match line.map(Record::new) {
+                    Ok(Ok(_)) => return Ok(()),
+                    Ok(Err(why)) => drop(damage.get_or_insert(why)),
+                    Err(finding) => drop(damage.get_or_insert(finding.message)),
+                }
+            }
+        }
+        let Some(why) = damage else { return Ok(()) };
+        let text = format!("cannot use '{}': it has no intact record ({why})", self.name);
+        fail(Exit::Failed, text + "; claw-replay check lists the damage")
+    }
 }

@@ -98,3 +98,52 @@ fn memory_does_not_depend_on_the_size_of_a_transcript() {
     let report = sandbox.sh(limited).assert().success().json_one();
     assert_eq!(report["numbers"]["records"], 106);
 }
+
+/// The arguments of each mode that examines transcripts.
+const MODES: [&str; 3] = ["check", "guard --window 4000", "call --provider offline"];
+
+#[test]
+fn a_line_that_needs_more_memory_than_there_is_does_not_end_the_run() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/a.jsonl", "{\"type\":\"user\",\"content\":\"");
+    sandbox.write("d/b.jsonl", transcript(1) + "{");
+    sandbox.write("d/c.jsonl", json!({"type": "user", "content": "last"}).to_string() + "\n");
+    sandbox.sh("truncate -s 1G d/a.jsonl d/b.jsonl").assert().success();
+    for mode in MODES {
+        let script = format!("ulimit -v 300000; exec claw-replay {mode} --quiet --jobs 2 d");
+        let reports = sandbox.sh(&script).assert().code(1).json();
+        assert_eq!(each(&reports, "status"), ["unreadable", "unreadable", "passed"], "{mode}");
+        let messages = each(&reports[..2], "message");
+        let (first, second) = (&messages[0], &messages[1]);
+        assert!(first.contains("'d/a.jsonl': the line at byte 0 is longer than 64 MiB"), "{first}");
+        let offset = transcript(1).len();
+        assert!(second.contains(&format!("the line at byte {offset} is")), "{second}");
+        assert_eq!((&reports[0]["exit"], &reports[1]["exit"]), (&json!(1), &json!(1)));
+    }
+}
+
+#[test]
+fn no_mode_passes_a_transcript_of_which_only_damage_is_left() {
+    let sandbox = Sandbox::new();
+    for (name, content) in [
+        ("bad", &b"{\"type\":\"user\"}\n"[..]),
+        ("nul", &[0; 10_000]),
+        ("torn", b"{\"type\":\"user\",\"conte"),
+        ("x-blank", b"\n\n"),
+        ("x-empty", b""),
+    ] {
+        sandbox.write(&format!("d/{name}.jsonl"), content);
+    }
+    for mode in MODES {
+        let run = sandbox.sh(&format!("claw-replay {mode} --quiet d")).assert().code(1);
+        let reports = run.json();
+        let expected = if mode == "check" { "failed" } else { "unreadable" };
+        let passed = "passed";
+        let statuses = [expected, expected, expected, passed, passed];
+        assert_eq!(each(&reports, "status"), statuses, "{mode}");
+        if mode != "check" {
+            let message = "cannot use 'd/nul.jsonl': it has no intact record (ignored 10000 NUL bytes); claw-replay check lists the damage";
+            assert_eq!((&reports[1]["message"], &reports[1]["exit"]), (&json!(message), &json!(1)));
+        }
+    }
+}
