@@ -104,6 +104,36 @@ fn fail_fast_stops_at_the_first_failure_in_order() {
         let args = ["--fail-fast", "--strict", "--jobs", jobs, "d"];
         assert_eq!(check(&sandbox, &args).code(65).json().len(), 2);
     }
+    // The results in other formats do not look like those of all transcripts.
+    let stopped = "stopped at the first failure; further transcripts were not examined";
+    let args = ["--fail-fast", "--tap", "--junit", "r.xml", "--markdown", "r.md", "--html", "r"];
+    let run = sandbox.cmd("claw-replay").arg("check").args(args).arg("d").assert().code(1);
+    let totals = "3 files: 1 passed, 1 failed, 1 not a transcript; ";
+    let skipped = format!("\nok 6 - further transcripts # SKIP {stopped}\n1..6\n");
+    assert!(run.stdout_text().ends_with(&skipped), "{}", run.stdout_text());
+    assert_eq!(run.stderr_text(), format!("claw-replay: {totals}{stopped}\n"));
+    for (file, part) in [
+        ("r.md", format!("{totals}{stopped}\n")),
+        ("r/index.html", format!("{totals}{stopped}<")),
+        ("r.xml", format!("<skipped message=\"{stopped}\">")),
+    ] {
+        let text = sandbox.read_text(file);
+        assert!(text.contains(&part), "no {part} in {file}:\n{text}");
+    }
+}
+
+#[test]
+fn equal_windows_are_one_case() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.jsonl", transcript(1));
+    for mode in ["check", "guard"] {
+        let args = [mode, "--quiet", "--window", "8000,4000,8000", "a.jsonl"];
+        let report = sandbox.cmd("claw-replay").args(args).assert().success().json_one();
+        let cases = report["cases"].as_array().expect("cases");
+        let names: Vec<_> = cases.iter().map(|case| &case["name"]).collect();
+        let windows = names.iter().filter(|name| name.to_string().contains("window")).count();
+        assert_eq!(windows, 2, "{names:?}");
+    }
 }
 
 #[test]
@@ -137,6 +167,11 @@ fn a_list_may_contain_any_path() {
         let run = run.success().stderr("claw-replay: 1 file: 1 passed, 0 failed\n");
         assert_eq!(run.json_one()["path"], name);
     }
+    let returns = "a b.jsonl\r\nnone\r\n";
+    let run = sandbox.cmd("claw-replay").args(["check", "--files-from", "-"]).write_stdin(returns);
+    let reports = run.assert().code(1).json();
+    let message = "cannot read 'a b.jsonl\r': no such file; the path ends in a carriage return, so convert the list with tr -d '\\r'";
+    assert_eq!((&reports[0]["message"], &reports[0]["exit"]), (&json!(message), &json!(74)));
     let long = "x".repeat(70_000);
     let run = sandbox.cmd("claw-replay").args(["check", "--files-from", "-"]).write_stdin(long);
     run.assert().code(65).stderr(contains("cannot read '<stdin>': a path has 65536 bytes"));

@@ -93,8 +93,20 @@ impl Mode for Call {
             cases: Vec::new(),
             has_failed: false,
         };
-        for chosen in self.turns.choose(&turns) {
-            run.turn(chosen)?;
+        let chosen = self.turns.choose(&turns);
+        // A transcript without any of the turns would otherwise pass, although nothing was compared.
+        let missing = match chosen.iter().any(Result::is_ok) {
+            true => Outcome::Skipped,
+            false => Outcome::Failed,
+        };
+        for chosen in chosen {
+            match chosen {
+                Ok(turn) => run.turn(turn)?,
+                Err(number) => {
+                    let why = "the transcript has no such turn";
+                    run.cases.push(Case::new(format!("turn {number}"), missing, why));
+                }
+            }
         }
         let ids = turns.iter().flat_map(|turn| &turn.replies).map(|reply| reply.id.as_str());
         run.expected.write(ids)?;
@@ -106,20 +118,12 @@ impl Mode for Call {
 }
 
 impl TranscriptRun<'_> {
-    /// Makes all replies of a turn again. `Err` is the number of a turn that the transcript does not have.
-    fn turn(&mut self, chosen: Result<&Turn, u64>) -> anyhow::Result<()> {
-        let skipped = |number, why| Case::new(format!("turn {number}"), Outcome::Skipped, why);
-        let turn = match chosen {
-            Ok(turn) if turn.replies.is_empty() => {
-                self.cases.push(skipped(turn.number, "no reply is recorded"));
-                return Ok(());
-            }
-            Ok(turn) => turn,
-            Err(number) => {
-                self.cases.push(skipped(number, "the transcript has no such turn"));
-                return Ok(());
-            }
-        };
+    /// Makes all replies of a turn again.
+    fn turn(&mut self, turn: &Turn) -> anyhow::Result<()> {
+        if turn.replies.is_empty() {
+            let name = format!("turn {}", turn.number);
+            self.cases.push(Case::new(name, Outcome::Skipped, "no reply is recorded"));
+        }
         for (index, recorded) in turn.replies.iter().enumerate() {
             let case = self.case(&turn.name(index), recorded)?;
             self.cases.push(Case { line: recorded.line, ..case });

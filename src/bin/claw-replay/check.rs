@@ -10,6 +10,7 @@ use clawutils::input::line::LineObject;
 use clawutils::json::write::Members;
 use clawutils::lint::{self, Inspection};
 use clawutils::usage::Calls;
+use std::collections::HashSet;
 
 /// The maximum number of findings that a report lists.
 const MAX_FINDINGS: usize = 100;
@@ -57,8 +58,11 @@ impl CheckArgs {
     /// # Errors
     /// Fails with 78 if a window has no room for the prompt.
     pub fn mode(&self) -> anyhow::Result<Check> {
-        let budget = |window: &u64| Budget::new(*window, None, None);
-        let budgets = self.window.iter().map(budget).collect::<Result<_, _>>();
+        let mut windows = self.window.clone();
+        let mut known = HashSet::new();
+        windows.retain(|window| known.insert(*window));
+        let budget = |window| Budget::new(window, None, None);
+        let budgets = windows.into_iter().map(budget).collect::<Result<_, _>>();
         let fail_on = match self.fail_on {
             FailOn::Error => Severity::Error,
             FailOn::Warning => Severity::Warning,

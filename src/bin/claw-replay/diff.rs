@@ -8,11 +8,13 @@ use crate::paths::{self, GlobArgs, Paths};
 use crate::report::{Case, Outcome, Report};
 use crate::run::{self, Mode, WorkArgs};
 use crate::transcript::{OpenFile, Transcript};
+use anyhow::Context;
 use clawutils::cli::Log;
 use clawutils::exit::{Exit, fail};
 use clawutils::json::Object;
 use clawutils::json::write::Members;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The maximum number of characters of a value that are shown.
@@ -43,12 +45,15 @@ impl DiffArgs {
     /// one is a directory and the other is not.
     pub fn run(self, log: Log) -> anyhow::Result<Exit> {
         let DiffArgs { a, b, globs, work } = self;
-        let totals = match (a.is_dir(), b.is_dir()) {
+        let totals = match (is_directory(&a)?, is_directory(&b)?) {
             (true, true) => {
                 refuse_nested(&a, &b)?;
                 let [in_a, in_b] = [&a, &b].map(|side| paths::below(side, &globs.glob));
-                let files = all_files((&a, in_a?), (&b, in_b?));
-                let mode = Diff { a, b, check: Check::default() };
+                let (in_a, in_b) = (in_a?, in_b?);
+                let side = |path: &OsString| if in_a.contains(path) { &a } else { &b };
+                let files = in_a.union(&in_b).map(|path| side(path).join(path)).collect();
+                let both = in_a.intersection(&in_b).cloned().collect();
+                let mode = Diff { a, b, both, check: Check::default() };
                 run::run_on(mode, (Paths::of(files), None), &work, log)?
             }
             (false, false) => reports::compare(&a, &b, &work)?,
@@ -59,6 +64,12 @@ impl DiffArgs {
         };
         Ok(run::end(totals, &work, log))
     }
+}
+
+/// Returns true for a directory.
+fn is_directory(path: &Path) -> anyhow::Result<bool> {
+    let meta = path.metadata().with_context(|| format!("cannot read '{}'", path.display()));
+    Ok(meta?.is_dir())
 }
 
 /// Returns an error if one directory is inside the other, because each file in both would have two paths.
@@ -72,20 +83,13 @@ fn refuse_nested(a: &Path, b: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the files of `a`, and those of `b` that `a` does not have, in the order of their paths below the two.
-fn all_files(a: (&Path, Vec<PathBuf>), b: (&Path, Vec<PathBuf>)) -> Vec<PathBuf> {
-    let in_a: BTreeSet<&PathBuf> = a.1.iter().collect();
-    let added = b.1.iter().filter(|path| !in_a.contains(path)).map(|path| (path, b.0));
-    let mut all: Vec<(&PathBuf, &Path)> = a.1.iter().map(|path| (path, a.0)).chain(added).collect();
-    all.sort_by(|one, other| one.0.as_os_str().cmp(other.0.as_os_str()));
-    all.into_iter().map(|(path, side)| side.join(path)).collect()
-}
-
 /// The mode of `claw-replay diff` for directories. For each path, it runs on the file in `a`, or on that in `b` if `a`
 /// has none.
 struct Diff {
     a: PathBuf,
     b: PathBuf,
+    /// The paths below the two that both have.
+    both: HashSet<OsString>,
     check: Check,
 }
 
@@ -98,34 +102,31 @@ impl Mode for Diff {
         String::new()
     }
 
+    /// Returns the path below the two directories.
+    fn name_of(&self, path: &Path) -> String {
+        let inside = path.strip_prefix(&self.a).or_else(|_| path.strip_prefix(&self.b));
+        inside.unwrap_or(path).display().to_string()
+    }
+
     fn run(&self, transcript: &Transcript) -> anyhow::Result<Report> {
-        let Some((path, other)) = self.other(&transcript.path) else {
-            let path = transcript.path.strip_prefix(&self.b).unwrap_or(&transcript.path);
-            return Ok(present(&path.display().to_string(), Change::Added));
+        let path = self.name_of(&transcript.path);
+        let Ok(inside) = transcript.path.strip_prefix(&self.a) else {
+            return Ok(present(&path, Change::Added, None));
         };
-        if !other.exists() {
-            return Ok(present(&path, Change::Removed));
+        if !self.both.contains(inside.as_os_str()) {
+            return Ok(present(&path, Change::Removed, None));
         }
-        let other = OpenFile::open(&other)?.into_transcript()?;
+        let other = OpenFile::open(&self.b.join(inside))?.into_transcript()?;
         if transcript.input.length == other.input.length
             && transcript.input.bytes()? == other.input.bytes()?
         {
-            return Ok(present(&path, Change::Same));
+            return Ok(present(&path, Change::Same, None));
         }
         let [old, new] = [transcript, &other].map(|side| self.check.run(side));
         let (old, new) = (old?, new?);
         let messages = messages::case(&transcript.input, &other.input)?;
         let numbers = numbers_case(&old.numbers, &new.numbers);
         Ok(compared(&path, vec![messages, numbers], (&old, &new)))
-    }
-}
-
-impl Diff {
-    /// Returns the path of a file below the directory `a`, and the file with the same path below `b`; `None` for a file
-    /// that is only in `b`.
-    fn other(&self, path: &Path) -> Option<(String, PathBuf)> {
-        let inside = path.strip_prefix(&self.a).ok()?;
-        Some((inside.display().to_string(), self.b.join(inside)))
     }
 }
 
@@ -150,10 +151,12 @@ impl Change {
 }
 
 /// Returns the report on a transcript that is the same on both sides, or on a transcript or report that only one side
-/// has.
-fn present(path: &str, change: Change) -> Report {
+/// has; `mode` is that of the report.
+fn present(path: &str, change: Change, mode: Option<&str>) -> Report {
     let outcome = if change == Change::Same { Outcome::Passed } else { Outcome::Failed };
-    let case = Case::new("presence", outcome, change.name());
+    let what = mode.map(|mode| format!(": there is no other report of {mode} on this path"));
+    let message = [change.name(), &what.unwrap_or_default()].concat();
+    let case = Case::new("presence", outcome, message);
     let numbers = Members::new().string("change", change.name());
     Report::new("diff", path, vec![case], numbers)
 }

@@ -9,7 +9,7 @@ use clawutils::exit::{Error, Exit, fail};
 use foldhash::fast::RandomState;
 use glob::{MatchOptions, Pattern};
 use sha2::{Digest, Sha256};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::hash::BuildHasher;
@@ -242,15 +242,15 @@ fn without_transcripts(path: PathBuf) -> FoundPath {
     FoundPath { path, error: Some(Error::new(Exit::Failed, text).into()) }
 }
 
-/// Returns the paths below `directory` of the files that a pattern matches, in order.
+/// Returns the paths below `directory` of the files that a pattern matches.
 ///
 /// # Errors
 /// Fails with 74 or 77 if a directory cannot be read.
-pub fn below(directory: &Path, globs: &[Pattern]) -> anyhow::Result<Vec<PathBuf>> {
+pub fn below(directory: &Path, globs: &[Pattern]) -> anyhow::Result<BTreeSet<OsString>> {
     let mut walk = Walk::new(directory.to_owned());
     let found = std::iter::from_fn(|| walk.next(globs));
     let relative = |found: FoundPath| match found.error {
-        None => Ok(found.path.strip_prefix(directory).unwrap_or(&found.path).to_owned()),
+        None => Ok(found.path.strip_prefix(directory).unwrap_or(&found.path).into()),
         Some(error) => Err(error),
     };
     found.map(relative).collect()

@@ -37,6 +37,11 @@ pub trait Mode: Send + Sync {
         String::new()
     }
 
+    /// Returns the name of the transcript at `path` in its report.
+    fn name_of(&self, path: &Path) -> String {
+        path.display().to_string()
+    }
+
     /// Examines a transcript.
     ///
     /// # Errors
@@ -216,7 +221,7 @@ impl Run {
             Err(error) if matches!(exit::status(&error), Exit::Usage | Exit::Config) => {
                 return self.end(&mut lock(&self.order), Some(error));
             }
-            Err(error) => Report::unreadable(self.mode.name(), &path.display().to_string(), &error),
+            Err(error) => Report::unreadable(self.mode.name(), &self.mode.name_of(&path), &error),
         };
         let is_read = report.status != Status::Unreadable || report.is_not_a_transcript();
         let is_lasting = is_read && report.is_lasting;
@@ -272,7 +277,7 @@ impl Run {
             self.done.fetch_add(1, Ordering::Relaxed);
             let is_failed = report.is_failure(self.strict);
             self.failed.fetch_add(u64::from(is_failed), Ordering::Relaxed);
-            if is_failed && self.fail_fast {
+            if reporter.stops(&report, self.fail_fast) {
                 self.is_over.store(true, Ordering::Relaxed);
             }
         }

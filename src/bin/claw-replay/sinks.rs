@@ -93,7 +93,7 @@ impl SinkArgs {
         if self.github {
             sinks.push(Box::new(Github { strict }));
         }
-        Ok(Reporter { sinks, totals: Totals::default() })
+        Ok(Reporter { sinks, strict, totals: Totals::default() })
     }
 
     /// Returns an error if two reports would be written to the same file.
@@ -122,7 +122,12 @@ pub struct Totals {
     pub not_transcripts: u64,
     /// Files that cannot be opened or read.
     pub unreadable: u64,
+    /// True if the run stopped at the first failure, so that there may be further transcripts without a report.
+    pub is_stopped: bool,
 }
+
+/// Describes the transcripts that a stopped run did not examine.
+pub const STOPPED: &str = "stopped at the first failure; further transcripts were not examined";
 
 impl Totals {
     fn count(&mut self, report: &Report) {
@@ -151,7 +156,7 @@ impl Totals {
 
     /// Returns the totals as text.
     pub fn text(&self) -> String {
-        let Totals { passed, failed, not_transcripts, unreadable } = *self;
+        let Totals { passed, failed, not_transcripts, unreadable, is_stopped } = *self;
         let s = if self.all() == 1 { "" } else { "s" };
         let mut text = format!("{} file{s}: {passed} passed, {failed} failed", self.all());
         let foreign = if not_transcripts == 1 { "not a transcript" } else { "not transcripts" };
@@ -160,6 +165,9 @@ impl Totals {
                 text.push_str(&format!(", {count} {what}"));
             }
         }
+        if is_stopped {
+            text.extend(["; ", STOPPED]);
+        }
         text
     }
 }
@@ -167,6 +175,7 @@ impl Totals {
 /// Passes reports to all sinks and counts them.
 pub struct Reporter {
     sinks: Vec<Box<dyn Sink>>,
+    strict: bool,
     /// The numbers of the reports so far.
     pub totals: Totals,
 }
@@ -179,6 +188,12 @@ impl Reporter {
     pub fn take(&mut self, report: &Report, json: &str) -> anyhow::Result<()> {
         self.totals.count(report);
         self.sinks.iter_mut().try_for_each(|sink| sink.take(report, json))
+    }
+
+    /// Notes that the run stops at a failure, and returns true, if `fail_fast` is true and the report is one.
+    pub fn stops(&mut self, report: &Report, fail_fast: bool) -> bool {
+        self.totals.is_stopped |= fail_fast && report.is_failure(self.strict);
+        self.totals.is_stopped
     }
 
     /// Flushes all sinks.
@@ -194,7 +209,7 @@ impl Reporter {
     /// # Errors
     /// Fails if one cannot be written.
     pub fn finish(self) -> anyhow::Result<Totals> {
-        let Reporter { sinks, totals } = self;
+        let Reporter { sinks, totals, .. } = self;
         sinks.into_iter().try_for_each(|sink| sink.finish(&totals))?;
         Ok(totals)
     }
@@ -231,6 +246,7 @@ mod tests {
             failed,
             not_transcripts,
             unreadable,
+            is_stopped: false,
         };
         for (totals, exit, strict) in [
             (totals(0, 0, 0, 0), Exit::Done, Exit::Done),

@@ -219,7 +219,10 @@ fn a_command_compares_replies() {
         report["message"],
         "turn 1: cannot compare the replies: 'exit 4' ended with status 4"
     );
-    run("/no/such-command").code(78).stdout("").stderr(contains("check the command of --compare"));
+    for command in ["/no/such-command", "exactly"] {
+        let text = format!("cannot run '{command}', the command of --compare; give exact, calls, ");
+        run(command).code(78).stdout("").stderr(contains(text));
+    }
 }
 
 #[test]
@@ -254,6 +257,8 @@ fn turns_can_be_chosen() {
     assert_eq!(names("last"), ["turn 3 passed"]);
     assert_eq!(names("9,2,2"), ["turn 2 passed", "turn 9 skipped"]);
     offline(&sandbox, &["--turns", "0", "s.jsonl"]).code(2);
+    let report = offline(&sandbox, &["--turns", "9,10", "s.jsonl"]).code(1).json_one();
+    assert_eq!(report["message"], "turn 9: the transcript has no such turn");
 }
 
 #[test]

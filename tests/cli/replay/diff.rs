@@ -80,3 +80,49 @@ fn reports_of_two_runs_are_compared_by_path_and_mode() {
     diff(&sandbox, &["d", "d/0"]).code(2).stderr(contains("one directory is in the other"));
     diff(&sandbox, &["a", "d/1/001.jsonl"]).code(65).stderr(contains("line 1 is not a report"));
 }
+
+#[test]
+fn operands_that_cannot_be_compared_are_named() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 3);
+    let missing = "claw-replay: cannot read 'none': no such file or directory; check the path\n";
+    for args in [["none", "d"], ["d", "none"], ["none", "none"]] {
+        assert_eq!(diff(&sandbox, &args).code(74).stdout("").stderr_text(), missing, "{args:?}");
+    }
+    // The reports of two modes on the same paths.
+    let guard = ["guard", "--quiet", "--window", "8000", "d"];
+    let guarded = sandbox.cmd("claw-replay").args(guard).assert().success().stdout_text();
+    sandbox.write("a", check(&sandbox, &["d"]).stdout_text());
+    sandbox.write("b", guarded);
+    let reports = diff(&sandbox, &["a", "b"]).code(1).json();
+    let messages = each(&reports, "message");
+    let only = |change: &str, mode: &str| {
+        format!("presence: {change}: there is no other report of {mode} on this path")
+    };
+    assert_eq!(messages[..2], [only("removed", "check"), only("added", "guard")]);
+    // Of two reports on a path, neither is ignored.
+    let other = check(&sandbox, &["--window", "4000", "d"]).stdout_text();
+    sandbox.write("c", sandbox.read_text("a") + &other);
+    let text =
+        "cannot read 'c': line 4 is a second report on its path; give the reports of one run";
+    diff(&sandbox, &["a", "c"]).code(65).stdout("").stderr(contains(text));
+}
+
+#[test]
+fn a_file_that_is_unreadable_has_the_name_that_others_have() {
+    let sandbox = Sandbox::new();
+    for directory in ["a", "b"] {
+        transcripts(&sandbox, directory, 2);
+        sandbox.write(&format!("{directory}/text.jsonl"), format!("plain text {directory}"));
+    }
+    let reports = diff(&sandbox, &["a", "b"]).success().json();
+    assert_eq!(each(&reports, "path"), ["0/000.jsonl", "1/001.jsonl", "text.jsonl"]);
+    // A link in a directory is not followed, on neither side.
+    sandbox.sh("mv b/0/000.jsonl b/x; ln -s ../x b/0/000.jsonl").assert().success();
+    let there = diff(&sandbox, &["a", "b"]).code(1).json();
+    let back = diff(&sandbox, &["b", "a"]).code(1).json();
+    assert_eq!(
+        [&there[0]["numbers"]["change"], &back[0]["numbers"]["change"]],
+        ["removed", "added"]
+    );
+}

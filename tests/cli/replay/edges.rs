@@ -38,6 +38,10 @@ fn reports_are_not_lost_if_standard_output_is_closed() {
         ("claw-replay check --quiet a.jsonl", "claw-replay: cannot write '<stdout>'"),
         ("claw-replay check --quiet --tap a.jsonl", "claw-replay: cannot write '<stdout>'"),
         (
+            "claw-replay check --quiet --tap --junit /dev/stdout a.jsonl",
+            "claw-replay: cannot write '/dev/stdout'",
+        ),
+        (
             "echo Hi | claw-append --assistant --print s.jsonl",
             "claw-append: cannot write '<stdout>' ('s.jsonl' has the records)",
         ),
@@ -136,4 +140,25 @@ fn a_wrong_value_is_quoted_as_it_was_given() {
         let text = format!("'{value}'");
         sandbox.cmd("claw-replay").arg(value).assert().code(2).stderr(contains(text));
     }
+}
+
+#[test]
+fn reports_that_are_given_twice_are_merged_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/a.jsonl", transcript(1));
+    sandbox.write("d/b.jsonl", transcript(1) + super::ORPHAN);
+    for part in ["1", "2"] {
+        let run = check(&sandbox, &["--shard", &format!("{part}/2"), "d"]);
+        sandbox.write(part, run.stdout_text());
+    }
+    let merge = |files: &[&str]| sandbox.cmd("claw-replay").arg("merge").args(files).assert();
+    let once = merge(&["1", "2"]).code(1);
+    let totals = "claw-replay: 2 files: 1 passed, 1 failed\n";
+    assert_eq!(once.stderr_text(), totals);
+    let twice = merge(&["1", "2", "1", "2"]).code(1).stdout(once.stdout_text());
+    assert_eq!(twice.stderr_text(), format!("claw-replay: left out 2 repeated reports\n{totals}"));
+    // Another report on the same transcript is not a repetition.
+    sandbox.write("3", check(&sandbox, &["--window", "8000", "d/a.jsonl"]).stdout_text());
+    let text = "claw-replay: 3 files: 2 passed, 1 failed\n";
+    assert_eq!(merge(&["1", "2", "3"]).code(1).stderr_text(), text);
 }

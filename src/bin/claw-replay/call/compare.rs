@@ -175,7 +175,9 @@ fn run(
             detail: Some(cut(&output)).filter(|text| !text.trim().is_empty()),
         })),
         Some(126 | 127) => {
-            fail(Exit::Config, format!("cannot run '{command}'; check the command of --compare"))
+            let advice = "give exact, calls, calls-and-inputs or a command that exists";
+            let text = format!("cannot run '{command}', the command of --compare; {advice}");
+            fail(Exit::Config, text)
         }
         _ => {
             let error = ended.failure(command, "cannot compare the replies");

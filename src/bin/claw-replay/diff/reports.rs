@@ -20,17 +20,17 @@ pub fn compare(a: &Path, b: &Path, work: &WorkArgs) -> anyhow::Result<Totals> {
     let mut paths: Vec<_> = paths.collect();
     paths.sort();
     for key in paths {
-        let (path, _) = key;
+        let (path, mode) = key;
         let report = match (old.get(key), new.get(key)) {
             (Some(old), Some(new)) => {
                 let cases = vec![cases_case(old, new), numbers_case(&old.numbers, &new.numbers)];
                 compared(path, cases, (old, new))
             }
-            (None, _) => present(path, Change::Added),
-            (_, None) => present(path, Change::Removed),
+            (None, _) => present(path, Change::Added, Some(mode)),
+            (_, None) => present(path, Change::Removed, Some(mode)),
         };
         reporter.take(&report, &report.to_json())?;
-        if work.fail_fast && report.is_failure(work.strict) {
+        if reporter.stops(&report, work.fail_fast) {
             break;
         }
     }
@@ -43,11 +43,18 @@ fn read(path: &Path) -> anyhow::Result<BTreeMap<(String, String), Report>> {
     let bytes = read_file(path)?;
     let mut reports = BTreeMap::new();
     for (index, line) in text(&name, &bytes)?.lines().enumerate() {
-        let Some(report) = Report::parse(line) else {
-            let line = format!("cannot read '{name}': line {} is not a report", index + 1);
-            return fail(Exit::Data, line + "; give the output of claw-replay, or directories");
+        let cannot = |why, advice| {
+            let text = format!("cannot read '{name}': line {} is {why}; {advice}", index + 1);
+            fail(Exit::Data, text)
         };
-        reports.insert((report.path.clone(), report.mode.clone()), report);
+        let Some(report) = Report::parse(line) else {
+            return cannot("not a report", "give the output of claw-replay, or directories");
+        };
+        let key = (report.path.clone(), report.mode.clone());
+        if reports.get(&key).is_some_and(|earlier| *earlier != report) {
+            return cannot("a second report on its path", "give the reports of one run");
+        }
+        reports.insert(key, report);
     }
     Ok(reports)
 }

@@ -4,7 +4,7 @@
 //! every attribute that one of them requires, and none that one of them forbids. Durations are not measured and the
 //! host is not named, so the bytes depend only on the reports and the time of the run.
 
-use super::results::{TestResult, Verdict, results};
+use super::results::{TestResult, Verdict, not_examined, results};
 use super::{ReportFile, Sink, Totals};
 use crate::report::Report;
 use clawutils::cli;
@@ -40,15 +40,15 @@ impl Junit {
     }
 }
 
-impl Sink for Junit {
-    fn take(&mut self, report: &Report, _: &str) -> anyhow::Result<()> {
-        let results = results(report, self.strict);
+impl Junit {
+    /// Writes a suite with these results.
+    fn suite(&mut self, name: &str, mode: &str, results: &[TestResult<'_>]) -> anyhow::Result<()> {
         let count = |verdict| results.iter().filter(|it| it.verdict == verdict).count().to_string();
-        let (name, mode) = (attribute(&report.path), ["claw-replay.", &report.mode].concat());
+        let package = ["claw-replay.", mode].concat();
         let suite = self.xml.create_element("testsuite").with_attributes([
             ("id", self.suites.to_string().as_str()),
-            ("package", &mode),
-            ("name", &name),
+            ("package", &package),
+            ("name", &attribute(name)),
             ("timestamp", &self.time),
             ("hostname", "localhost"),
             ("tests", &results.len().to_string()),
@@ -59,15 +59,24 @@ impl Sink for Junit {
         ]);
         suite.write_inner_content(|xml| {
             xml.create_element("properties").write_empty()?;
-            results.iter().try_for_each(|result| test_case(xml, &mode, result))?;
+            results.iter().try_for_each(|result| test_case(xml, &package, result))?;
             xml.create_element("system-out").write_empty()?;
             xml.create_element("system-err").write_empty().map(|_| ())
         })?;
         self.suites += 1;
         Ok(())
     }
+}
 
-    fn finish(mut self: Box<Self>, _: &Totals) -> anyhow::Result<()> {
+impl Sink for Junit {
+    fn take(&mut self, report: &Report, _: &str) -> anyhow::Result<()> {
+        self.suite(&report.path, &report.mode, &results(report, self.strict))
+    }
+
+    fn finish(mut self: Box<Self>, totals: &Totals) -> anyhow::Result<()> {
+        if totals.is_stopped {
+            self.suite("further transcripts", "stopped", &[not_examined()])?;
+        }
         self.xml.write_event(Event::End(BytesEnd::new("testsuites")))?;
         let mut file = self.xml.into_inner();
         file.write_all(b"\n")?;

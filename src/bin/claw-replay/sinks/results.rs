@@ -1,5 +1,6 @@
 //! Converts a report to test results for CI systems: one result for each case, or one for a report without cases.
 
+use super::STOPPED;
 use crate::report::{Case, Outcome, Report, Status};
 use std::borrow::Cow;
 
@@ -58,6 +59,18 @@ pub fn results(report: &Report, strict: bool) -> Vec<TestResult<'_>> {
         line: None,
         detail: None,
     }]
+}
+
+/// Returns the result that stands for the transcripts that a stopped run did not examine.
+pub fn not_examined() -> TestResult<'static> {
+    TestResult {
+        name: Cow::Borrowed("further transcripts"),
+        case: "",
+        verdict: Verdict::Skipped,
+        message: STOPPED,
+        line: None,
+        detail: None,
+    }
 }
 
 fn of_case<'r>(report: &'r Report, case: &'r Case) -> TestResult<'r> {

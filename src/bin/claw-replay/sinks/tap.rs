@@ -3,7 +3,7 @@
 //! This is version 13, because consumers of that version (such as `prove` before Test::Harness 3.48) reject version 14,
 //! while those of version 14 read both.
 
-use super::results::{TestResult, Verdict, results};
+use super::results::{TestResult, Verdict, not_examined, results};
 use super::{Sink, Totals};
 use crate::report::Report;
 use anyhow::Context;
@@ -53,7 +53,11 @@ impl Sink for Tap {
     }
 
     /// Writes the plan. A run that was cut off has none, so consumers report it as incomplete.
-    fn finish(mut self: Box<Self>, _: &Totals) -> anyhow::Result<()> {
+    fn finish(mut self: Box<Self>, totals: &Totals) -> anyhow::Result<()> {
+        if totals.is_stopped {
+            self.count += 1;
+            self.write(&test_point(self.count, &not_examined()))?;
+        }
         match self.count {
             0 => self.write("TAP version 13\n1..0 # SKIP no transcripts\n")?,
             count => self.write(&format!("1..{count}\n"))?,
