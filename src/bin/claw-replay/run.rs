@@ -10,9 +10,10 @@ use crate::sinks::{Reporter, SinkArgs, Totals};
 use crate::state::{self, Key, State};
 use crate::transcript::{OpenFile, Transcript};
 use clawutils::cli::{self, Log};
-use clawutils::exit::{self, Exit, fail};
+use clawutils::exit::{self, Error, Exit, fail};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -131,7 +132,7 @@ pub fn run_on(
     // The threads are not joined: one may be waiting for the next line of standard input.
     for _ in 0..jobs {
         let run = run.clone();
-        thread::spawn(move || run.work());
+        thread::spawn(move || run.work_to_the_end());
     }
     run.wait()
 }
@@ -194,6 +195,14 @@ impl Order {
 }
 
 impl Run {
+    /// Works on paths until there are no more. Nothing else would end the run if this thread panics.
+    fn work_to_the_end(&self) {
+        if catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
+            let text = "a thread failed; report this as a bug in claw-replay";
+            self.end(&mut lock(&self.order), Some(Error::new(Exit::Failed, text).into()));
+        }
+    }
+
     /// Works on paths until there are no more.
     fn work(&self) {
         // If the list of paths cannot be read further, the other threads finish their reports.
@@ -328,4 +337,46 @@ impl Run {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use clawutils::cli::LogArgs;
+
+    #[derive(Parser)]
+    struct Args {
+        #[command(flatten)]
+        work: WorkArgs,
+        #[command(flatten)]
+        log: LogArgs,
+    }
+
+    struct Panicking;
+
+    impl Mode for Panicking {
+        fn name(&self) -> &'static str {
+            "panicking"
+        }
+
+        fn options(&self) -> String {
+            String::new()
+        }
+
+        fn run(&self, _: &Transcript) -> anyhow::Result<Report> {
+            panic!("as intended")
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_the_run() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for jobs in ["1", "3"] {
+            let Args { work, log } = Args::parse_from(["test", "--quiet", "--jobs", jobs]);
+            let paths = Paths::of(vec![file.path().to_owned()]);
+            let error = run_on(Panicking, (paths, None), &work, log.open("test")).unwrap_err();
+            assert!(error.to_string().starts_with("a thread failed; "), "{error}");
+        }
+    }
 }
