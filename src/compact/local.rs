@@ -269,6 +269,7 @@ fn short(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compact::CutChoice;
     use crate::compact::cut::CutRule;
     use crate::estimate::{Gauge, Request};
     use crate::messages;
@@ -296,7 +297,7 @@ mod tests {
             keep_user,
             rule: CutRule::Half,
         };
-        let planned = task.planned(4, 0);
+        let planned = CutChoice::new(&task).planned(4);
         summary(&task, &planned)
     }
 
@@ -336,7 +337,7 @@ mod tests {
                 keep_user: 0,
                 rule: CutRule::Half,
             };
-            let planned = task.planned(20, 0);
+            let planned = CutChoice::new(&task).planned(20);
             let text = summary(&task, &planned);
             assert!(task.gauge.text(&text) <= task.summary_tokens(), "{target:?}");
         }

@@ -27,7 +27,7 @@ pub mod rules;
 pub mod stub;
 pub mod phrases;
 
-use crate::estimate::{Gauge, Request};
+use crate::estimate::{Gauge, Request, Tally, Weight};
 use crate::json::write::Members;
 use crate::messages::checkpoint::{LatestCheckpoint, open_turns};
 use crate::messages::summary;
@@ -102,27 +102,23 @@ impl<'a> Task<'_, 'a> {
     /// [`CutRule::Classic`] ignores both the size and the target.
     #[must_use]
     pub fn plan(&self) -> Option<CutPlan> {
-        let Task { messages, system, tools, model, .. } = *self;
-        let before = self.tokens(messages);
-        let request = |messages| Request { messages, system, tools, model };
-        let rests = self.gauge.rests(request(messages));
-        // `tails` counts messages only, without the system prompt and the tools.
-        let base = self.gauge.tokens(request(&[]));
-        let tails: Vec<u64> = rests.iter().map(|rest| rest.saturating_sub(base)).collect();
-        let preferred = self.rule.preferred(&tails);
-        let legal = cut::legal(messages);
-        let is_over = self.target.is_some_and(|target| before > target);
+        let choice = CutChoice::new(self);
+        // Messages only, without the system prompt and the tools.
+        let base = self.tokens(&[]);
+        let rests = choice.rests.iter().map(|rest| rest.tokens().saturating_sub(base));
+        let preferred = self.rule.preferred(&rests.collect::<Vec<u64>>());
+        let legal = cut::legal(self.messages);
+        let is_over = self.target.is_some_and(|target| choice.before > target);
         let must_shrink = is_over && self.rule != CutRule::Classic;
         if preferred == 0 && !must_shrink {
             return None;
         }
-        let choice = CutChoice { task: self, before, rests: &rests };
         let at = match self.rule {
-            CutRule::Classic => cut::choose(&legal, preferred, messages.len(), |_| true),
+            CutRule::Classic => cut::choose(&legal, preferred, self.messages.len(), |_| true),
             _ if !is_over => choice.within_target(&legal, preferred),
             _ => choice.over_target(&legal, preferred),
         };
-        Some(self.planned(at?, before))
+        Some(choice.planned(at?))
     }
 
     /// Plans the compaction that keeps record `id` and everything after it. Returns `None` if no cut is legal
@@ -131,7 +127,7 @@ impl<'a> Task<'_, 'a> {
     pub fn plan_from(&self, id: &str) -> Option<CutPlan> {
         let is_it = |at: &usize| self.first_record(*at).is_some_and(|(first, _)| first == id);
         let at = cut::legal(self.messages).into_iter().find(is_it)?;
-        Some(self.planned(at, self.tokens(self.messages)))
+        Some(CutChoice::new(self).planned(at))
     }
 
     /// Plans a compaction with the newest checkpoint as its summary, and returns the plan and the summary.
@@ -143,7 +139,8 @@ impl<'a> Task<'_, 'a> {
     pub fn by_checkpoint(&self) -> Option<(CutPlan, String)> {
         let known = LatestCheckpoint::among(self.messages)?;
         let end = known.place(self.messages)? + 1;
-        let before = self.tokens(self.messages);
+        let choice = CutChoice::new(self);
+        let before = choice.before;
         if !known.checkpoint.is_usable() || known.checkpoint.tokens < before / 2 {
             return None;
         }
@@ -158,7 +155,7 @@ impl<'a> Task<'_, 'a> {
         let is_over = self.target.is_some_and(|target| before > target);
         let beyond = covered.iter().filter(|at| is_over && **at > latest);
         let cuts = covered.iter().rev().filter(|at| **at <= latest).chain(beyond);
-        let planned = cuts.map(|at| self.planned(*at, before)).find(fits)?;
+        let planned = cuts.map(|at| choice.planned(*at)).find(fits)?;
         Some((planned, text))
     }
 
@@ -173,28 +170,6 @@ impl<'a> Task<'_, 'a> {
     #[must_use]
     pub fn summary_tokens(&self) -> u64 {
         summary_tokens(self.target)
-    }
-
-    fn planned(&self, at: usize, before: u64) -> CutPlan {
-        let covered = &self.messages[..at];
-        let earlier = covered.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
-        let mut pinned = earlier.map(|summary| summary.pinned.clone()).unwrap_or_default();
-        let is_pinned = |message: &Message<'_>| message.meta.as_ref().is_some_and(|meta| meta.pin);
-        pinned.extend(covered.iter().filter(|m| is_pinned(m)).map(pinned_text));
-        let mut details = earlier.map(|summary| summary.details.clone()).unwrap_or_default();
-        details::add(&mut details, covered);
-        CutPlan {
-            at,
-            before,
-            from: cut::leading_summary(covered),
-            earlier: earlier.map(|summary| summary.text.clone()),
-            needs_retry: earlier.is_some_and(|summary| summary.needs_retry),
-            covered: covered.iter().map(|message| self.gauge.message(message)).sum(),
-            kept_user: self.kept_user(covered, earlier),
-            pinned,
-            details,
-            turns: open_turns(self.messages, at),
-        }
     }
 
     /// Returns the user messages of the covered part that are kept word for word.
@@ -214,19 +189,26 @@ impl<'a> Task<'_, 'a> {
     /// Returns the messages with the covered ones replaced by the summary `text`.
     #[must_use]
     pub fn apply(&self, planned: &CutPlan, text: &str) -> Vec<Message<'a>> {
-        let mut messages = vec![summary::message(&planned.summary(text))];
-        let rest = &self.messages[planned.at..];
-        if rest.first().is_some_and(|next| next.role == Role::User) {
-            messages.push(summary::acknowledgement());
-        }
+        let mut messages: Vec<Message<'a>> = self.opening(planned, text);
         let first = messages.len();
-        messages.extend(rest.iter().cloned());
+        messages.extend(self.messages[planned.at..].iter().cloned());
         // The provider's counts no longer apply, because they include the covered messages.
         for meta in messages[first..].iter_mut().filter_map(|message| message.meta.as_mut()) {
             meta.drop_count();
         }
         if let Some(scale) = self.gauge.scale().filter(|_| self.has_meta()) {
             messages[0].meta = Some(Box::new(Meta { scale: Some(scale), ..Meta::default() }));
+        }
+        messages
+    }
+
+    /// Returns the messages that replace the covered ones: the summary `text`, and a reply to it if one is needed.
+    #[must_use]
+    pub fn opening(&self, planned: &CutPlan, text: &str) -> Vec<Message<'static>> {
+        let mut messages = vec![summary::message(&planned.summary(text))];
+        let next = self.messages.get(planned.at);
+        if next.is_some_and(|next| next.role == Role::User) {
+            messages.push(summary::acknowledgement());
         }
         messages
     }
@@ -256,26 +238,80 @@ impl<'a> Task<'_, 'a> {
     }
 }
 
-/// Chooses among the legal cuts.
-struct CutChoice<'t> {
-    task: &'t Task<'t, 't>,
+/// Chooses among the legal cuts. Each message is weighed once, however many cuts are tried.
+struct CutChoice<'t, 'r, 'a> {
+    task: &'t Task<'r, 'a>,
+    /// The number of tokens in the request.
     before: u64,
-    rests: &'t [u64],
+    weights: Vec<Weight>,
+    /// For each message, the count of the request without the messages before it.
+    rests: Vec<Tally>,
 }
 
-impl CutChoice<'_> {
+impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
+    fn new(task: &'t Task<'r, 'a>) -> CutChoice<'t, 'r, 'a> {
+        let Task { messages, system, tools, model, gauge, .. } = *task;
+        let weights: Vec<Weight> = messages.iter().map(Weight::of).collect();
+        let mut rest = gauge.tally(Request { messages: &[], system, tools, model });
+        let mut rests = vec![rest; messages.len()];
+        for (place, weight) in rests.iter_mut().zip(&weights).rev() {
+            rest.add(*weight);
+            *place = rest;
+        }
+        let has_count =
+            |message: &Message<'_>| message.meta.as_ref().is_some_and(|it| it.usage.is_some());
+        let before = match messages.iter().any(has_count) {
+            true => task.tokens(messages),
+            false => rest.tokens(),
+        };
+        CutChoice { task, before, weights, rests }
+    }
+
+    fn planned(&self, at: usize) -> CutPlan {
+        let CutChoice { task, before, .. } = *self;
+        let covered = &task.messages[..at];
+        let earlier = covered.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
+        let mut pinned = earlier.map(|summary| summary.pinned.clone()).unwrap_or_default();
+        let is_pinned = |message: &Message<'_>| message.meta.as_ref().is_some_and(|meta| meta.pin);
+        pinned.extend(covered.iter().filter(|m| is_pinned(m)).map(pinned_text));
+        let mut details = earlier.map(|summary| summary.details.clone()).unwrap_or_default();
+        details::add(&mut details, covered);
+        let tokens = |weight: &Weight| task.gauge.scaled(weight.tokens());
+        CutPlan {
+            at,
+            before,
+            from: cut::leading_summary(covered),
+            earlier: earlier.map(|summary| summary.text.clone()),
+            needs_retry: earlier.is_some_and(|summary| summary.needs_retry),
+            covered: self.weights[..at].iter().map(tokens).sum(),
+            kept_user: task.kept_user(covered, earlier),
+            pinned,
+            details,
+            turns: open_turns(task.messages, at),
+        }
+    }
+
+    /// Returns the number of tokens in the compacted request, with an empty summary.
+    fn size(&self, planned: &CutPlan) -> u64 {
+        let mut tally = self.rests[planned.at];
+        for message in self.task.opening(planned, "") {
+            tally.add(Weight::of(&message));
+        }
+        tally.tokens()
+    }
+
     /// Returns true if a cut at `at` makes the request smaller and brings it within the target. The summary
     /// counts with its greatest length if `with_summary`, and as empty otherwise.
     fn fits(&self, at: usize, with_summary: bool) -> bool {
-        let CutChoice { task, before, rests } = *self;
-        // The kept messages alone exceed the target: no need to build the request.
-        if task.target.is_some_and(|target| rests[at] > target) {
+        let CutChoice { task, before, rests, .. } = self;
+        // The kept messages alone exceed the target: no need to plan the compaction.
+        if task.target.is_some_and(|target| rests[at].tokens() > target) {
             return false;
         }
-        let planned = task.planned(at, before);
+        let planned = self.planned(at);
         let summary = if with_summary { task.most_tokens(&planned) } else { 0 };
-        let size = task.tokens(&task.apply(&planned, "")) + summary;
-        size < before && task.target.is_none_or(|target| size <= target)
+        let size = self.size(&planned) + summary;
+        size < *before && task.target.is_none_or(|target| size <= target)
     }
 
     /// Returns the cut for a request that is within the target already. The cut is not after the preferred place

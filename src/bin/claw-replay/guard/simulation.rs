@@ -12,13 +12,15 @@ use clawutils::compact::{CutPlan, KEEP_USER, Task};
 use clawutils::estimate::{Budget, Gauge, Request, Tally, Weight};
 use clawutils::id::Id;
 use clawutils::messages::{Message, Meta};
-use clawutils::record::content::Role;
+use clawutils::record::content::{Block, Role};
 use clawutils::truncate::{MAX_FRACTION, TruncateOptions, truncate};
 
 /// The shortest summary, in tokens. If less room is left, a compaction counts as impossible.
 const MIN_SUMMARY: u64 = 64;
 /// The maximum number of pieces in which the covered messages are summarised, as in `claw-compact`.
 const MAX_PIECES: usize = 16;
+/// The word that summaries consist of.
+const WORD: &str = "summary ";
 
 /// The parts of a request besides the messages.
 #[derive(Clone, Debug, Default)]
@@ -70,14 +72,31 @@ pub struct Simulation<'s> {
     /// The limits.
     pub budget: Budget,
     gauge: Gauge,
+    /// The request without the messages.
+    empty: Tally,
     messages: Vec<Message<'static>>,
+    /// The weight of each message.
+    weights: Vec<Weight>,
+    /// The whole request.
     tally: Tally,
+    /// The number of tokens in a thousand [`WORD`]s.
+    thousand: u64,
     /// The size of the last request with its reply; 0 if the next request does not begin with them.
     repeated: u64,
     /// The size of the largest request that was sent.
     pub largest: u64,
     /// The overflow after which the request does not fit, even with all steps. The simulation ends there.
     pub failed: Option<Overflow>,
+}
+
+/// A compaction that is possible.
+struct Compaction {
+    /// The number of messages that it covers.
+    at: usize,
+    /// The messages in their place.
+    opening: Vec<Message<'static>>,
+    /// The calls for the summary.
+    calls: Vec<SimulatedCall>,
 }
 
 /// The events that a message causes: what the guard did, and the calls that were made.
@@ -93,9 +112,20 @@ impl<'s> Simulation<'s> {
     /// Starts with an empty conversation.
     pub fn new(budget: Budget, beside: &'s Beside) -> Simulation<'s> {
         let gauge = Gauge::new(Request::default(), None);
-        let tally = gauge.tally(beside.request(&[]));
-        let messages = Vec::new();
-        Simulation { beside, budget, gauge, messages, tally, repeated: 0, largest: 0, failed: None }
+        let empty = gauge.tally(beside.request(&[]));
+        Simulation {
+            beside,
+            budget,
+            gauge,
+            empty,
+            messages: Vec::new(),
+            weights: Vec::new(),
+            tally: empty,
+            thousand: gauge.text(&WORD.repeat(1000)).max(1),
+            repeated: 0,
+            largest: 0,
+            failed: None,
+        }
     }
 
     /// Takes the next message of the transcript. If it is a reply, first simulates the call that led to it.
@@ -108,6 +138,7 @@ impl<'s> Simulation<'s> {
             self.send(turn, weight.tokens(), &mut events);
         }
         self.messages.push(message);
+        self.weights.push(weight);
         self.tally.add(weight);
         if events.calls.last().is_some_and(|call| !call.is_summary) {
             self.repeated = self.tally.tokens();
@@ -133,7 +164,7 @@ impl<'s> Simulation<'s> {
             self.repeated = 0;
             if overflow.after > self.budget.prompt() {
                 self.failed = Some(overflow);
-                self.messages = Vec::new();
+                (self.messages, self.weights) = (Vec::new(), Vec::new());
                 return;
             }
         }
@@ -146,43 +177,69 @@ impl<'s> Simulation<'s> {
     /// Makes the request smaller, with the steps of `claw-turn`.
     fn guard(&mut self, turn: u64, events: &mut Events) -> Overflow {
         let tokens = self.tally.tokens();
-        let truncate = tokens - self.truncated().1.tokens();
+        let truncated = self.truncated();
+        let after = truncated.as_ref().map_or(tokens, |(_, weights)| self.count(weights).tokens());
         let compact = self.compact(events);
-        if compact == 0 || !self.fits() {
-            (self.messages, self.tally) = self.truncated();
-            if !self.fits() {
-                self.compact(events);
-            }
+        if compact == 0 {
+            self.adopt(truncated);
+        } else if !self.fits() {
+            self.adopt(self.truncated());
         }
-        Overflow { turn, tokens, truncate, compact, after: self.tally.tokens() }
+        if !self.fits() {
+            self.compact(events);
+        }
+        Overflow { turn, tokens, truncate: tokens - after, compact, after: self.tally.tokens() }
     }
 
     fn fits(&self) -> bool {
         self.tally.tokens() <= self.budget.prompt()
     }
 
-    /// Returns the messages with shortened results, and their tally.
-    fn truncated(&self) -> (Vec<Message<'static>>, Tally) {
-        let mut messages = self.messages.clone();
+    /// Counts the request with messages of these weights.
+    fn count(&self, weights: &[Weight]) -> Tally {
+        let mut tally = self.empty;
+        weights.iter().for_each(|weight| tally.add(*weight));
+        tally
+    }
+
+    /// Replaces the messages, if there are others.
+    fn adopt(&mut self, changed: Option<(Vec<Message<'static>>, Vec<Weight>)>) {
+        let Some((messages, weights)) = changed else { return };
+        (self.messages, self.tally) = (messages, self.count(&weights));
+        self.weights = weights;
+    }
+
+    /// Returns the messages with shortened results, and their weights; `None` if no result has to be shortened.
+    fn truncated(&self) -> Option<(Vec<Message<'static>>, Vec<Weight>)> {
         let Budget { window, .. } = self.budget;
         let options = TruncateOptions::new(window, MAX_FRACTION, self.budget.prompt());
+        let is_long = |block: &Block<'_>| block.is_result() && block.raw.len() > options.max_chars;
+        if self.fits() && !self.messages.iter().flat_map(Message::blocks).any(is_long) {
+            return None;
+        }
+        let mut messages = self.messages.clone();
         truncate(&mut messages, self.beside.request(&[]), self.gauge, options);
-        let tally = self.gauge.tally(self.beside.request(&messages));
-        (messages, tally)
+        let pairs = messages.iter().zip(&self.messages).zip(&self.weights);
+        let weigh = |((new, old), weight): ((&Message<'_>, &Message<'_>), &Weight)| {
+            if new.content == old.content { *weight } else { Weight::of(new) }
+        };
+        let weights = pairs.map(weigh).collect();
+        Some((messages, weights))
     }
 
     /// Replaces the old part with a summary, and returns the gain; 0 if that is impossible.
     fn compact(&mut self, events: &mut Events) -> u64 {
-        let Some((messages, tally, calls)) = self.compacted() else { return 0 };
-        let gain = self.tally.tokens() - tally.tokens();
-        (self.messages, self.tally) = (messages, tally);
+        let Some(Compaction { at, opening, calls }) = self.compaction() else { return 0 };
+        let before = self.tally.tokens();
+        self.weights.splice(..at, opening.iter().map(Weight::of));
+        self.messages.splice(..at, opening);
+        self.tally = self.count(&self.weights);
         events.calls.extend(calls);
-        gain
+        before - self.tally.tokens()
     }
 
-    /// Returns the messages with a summary, their tally, and the calls for the summary; `None` if there is no room for
-    /// a summary, or it gains nothing.
-    fn compacted(&self) -> Option<(Vec<Message<'static>>, Tally, Vec<SimulatedCall>)> {
+    /// Returns the compaction; `None` if there is no room for a summary, or it gains nothing.
+    fn compaction(&self) -> Option<Compaction> {
         let (target, request) = (self.budget.target(), self.beside.request(&self.messages));
         let task = Task {
             messages: &self.messages,
@@ -195,16 +252,20 @@ impl<'s> Simulation<'s> {
             rule: CutRule::default(),
         };
         let planned = task.plan()?;
-        let room = target.checked_sub(task.tokens(&task.apply(&planned, "")))?;
-        let length = task.most_tokens(&planned).min(room);
+        let size = |opening: &[Message<'_>]| {
+            let mut tally = self.count(&self.weights[planned.at..]);
+            opening.iter().for_each(|message| tally.add(Weight::of(message)));
+            tally.tokens()
+        };
+        let room = target.checked_sub(size(&task.opening(&planned, "")))?;
+        let most = task.most_tokens(&planned);
+        let length = most.min(room);
         let text = self.words(length);
-        let mut messages = task.apply(&planned, &text);
-        let kept = self.messages.len() - planned.at;
-        mark_summary(&mut messages, kept, &planned, &text);
-        let tally = self.gauge.tally(self.beside.request(&messages));
-        let is_possible = length >= MIN_SUMMARY.min(task.most_tokens(&planned))
-            && tally.tokens() < self.tally.tokens();
-        is_possible.then(|| (messages, tally, self.summary_calls(&task, &planned)))
+        let mut opening = task.opening(&planned, &text);
+        let is_possible = length >= MIN_SUMMARY.min(most) && size(&opening) < self.tally.tokens();
+        mark_summary(&mut opening, &planned, &text);
+        let calls = is_possible.then(|| self.summary_calls(&task, &planned))?;
+        Some(Compaction { at: planned.at, opening, calls })
     }
 
     /// Returns the calls for a summary: one for each piece of the covered part; none if no piece fits, because
@@ -228,16 +289,15 @@ impl<'s> Simulation<'s> {
 
     /// Returns a text of nearly this many tokens, but not more.
     fn words(&self, tokens: u64) -> String {
-        const WORD: &str = "summary ";
-        let thousand = self.gauge.text(&WORD.repeat(1000)).max(1);
-        WORD.repeat(usize::try_from(tokens * 1000 / thousand).unwrap_or(0)).trim_end().to_owned()
+        let count = usize::try_from(tokens * 1000 / self.thousand).unwrap_or(0);
+        WORD.repeat(count).trim_end().to_owned()
     }
 }
 
-/// Marks the summary before the `kept` messages at the end, as rebuild does.
-fn mark_summary(messages: &mut [Message<'static>], kept: usize, planned: &CutPlan, text: &str) {
-    let (id, length) = (Id::from("summary"), messages.len() - kept);
-    for (at, message) in messages[..length].iter_mut().enumerate() {
+/// Marks the messages of a summary, as rebuild does.
+fn mark_summary(opening: &mut [Message<'static>], planned: &CutPlan, text: &str) {
+    let id = Id::from("summary");
+    for (at, message) in opening.iter_mut().enumerate() {
         let summary = (at == 0).then(|| planned.summary(text));
         message.meta = Some(Box::new(Meta { id: id.clone(), summary, ..Meta::default() }));
     }
