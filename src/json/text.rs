@@ -2,9 +2,7 @@
 //!
 //! JSON can contain lone surrogates, but Rust strings cannot, and no provider accepts them.
 
-use serde::de::{self, Deserializer, Visitor};
 use std::borrow::Cow;
-use std::fmt;
 
 /// Returns true if `raw` is not a string, or is a string of only white space.
 #[must_use]
@@ -33,47 +31,47 @@ fn is_blank_unit(unit: u16) -> bool {
     char::from_u32(u32::from(unit)).is_some_and(char::is_whitespace)
 }
 
-/// Decodes the string `raw`; a lone surrogate becomes U+FFFD. Returns `None` if `raw` is not a string.
+/// Decodes the string `raw`, a JSON value; a lone surrogate becomes U+FFFD. Returns `None` if `raw` is not a string.
 #[must_use]
 pub fn string(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    if !inner.as_bytes().contains(&b'\\') {
+    let mut next = memchr::memchr(b'\\', inner.as_bytes());
+    if next.is_none() {
         return Some(Cow::Borrowed(inner));
     }
-    let mut reader = serde_json::Deserializer::from_str(raw);
-    let bytes = reader.deserialize_bytes(Bytes).ok()?;
-    Some(Cow::Owned(from_wtf8(bytes)))
+    let (mut text, mut rest) = (String::with_capacity(inner.len()), inner);
+    while let Some(at) = next {
+        let (escaped, length) = escaped_char(rest.as_bytes(), at)?;
+        text.push_str(&rest[..at]);
+        text.push(escaped);
+        rest = &rest[at + length..];
+        next = memchr::memchr(b'\\', rest.as_bytes());
+    }
+    text.push_str(rest);
+    Some(Cow::Owned(text))
 }
 
-struct Bytes;
-
-impl<'de> Visitor<'de> for Bytes {
-    type Value = Vec<u8>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON string")
-    }
-
-    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
-        Ok(bytes.to_vec())
-    }
-}
-
-/// Converts the bytes to a string. serde_json returns a lone surrogate as three bytes that UTF-8 forbids (ED
-/// A0..BF xx); they become U+FFFD.
-fn from_wtf8(bytes: Vec<u8>) -> String {
-    let mut bytes = match String::from_utf8(bytes) {
-        Ok(text) => return text,
-        Err(error) => error.into_bytes(),
+/// Returns the character of the escape that begins at `at`, and the length of the escape.
+fn escaped_char(bytes: &[u8], at: usize) -> Option<(char, usize)> {
+    let plain = match bytes.get(at + 1)? {
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'u' => return escaped_units(bytes, at),
+        same @ (b'"' | b'\\' | b'/') => char::from(*same),
+        _ => return None,
     };
-    let mut at = 0;
-    while at + 2 < bytes.len() {
-        if bytes[at] == 0xED && bytes[at + 1] >= 0xA0 {
-            bytes[at..at + 3].copy_from_slice("\u{fffd}".as_bytes());
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    Some((plain, 2))
+}
+
+/// Returns the character of the `\uXXXX` escape, or of the pair of escapes, that begins at `at`, and its length.
+fn escaped_units(bytes: &[u8], at: usize) -> Option<(char, usize)> {
+    let unit = escaped_unit(bytes, at)?;
+    let pair = [unit, escaped_unit(bytes, at + 6).unwrap_or_default()];
+    let decoded = char::decode_utf16(pair).next()?.unwrap_or(char::REPLACEMENT_CHARACTER);
+    Some((decoded, 6 * decoded.len_utf16()))
 }
 
 /// Returns `text` as a JSON string. U+2028, U+2029 and U+0085 are escaped, because many readers split lines
@@ -217,6 +215,27 @@ mod tests {
         assert_eq!(replaced, r#""\ud83d\ude00 \\ud83d \ufffd \ufffdx \ufffd\ufffd\n""#);
         assert_eq!(count, 4);
         assert!(matches!(replace_lone_surrogates(r#""plain \u00e9""#), (Cow::Borrowed(_), 0)));
+    }
+
+    #[test]
+    fn a_string_is_decoded_as_others_do() {
+        for raw in [
+            r#""plain""#,
+            r#""""#,
+            r#""\n\t\r\b\f\/\\\"""#,
+            r#""\u00e9 \u65E5 \ud83d\ude00é日😀\n""#,
+            r#""\u0000\u001b end""#,
+            r#""\\n \\u0041 \\\\""#,
+        ] {
+            let expected: String = serde_json::from_str(raw).unwrap();
+            assert_eq!(string(raw).unwrap(), expected, "{raw}");
+        }
+        let lone = r#""\ud83d \ud83dx \ude00\ud83d\ud83d\ude00 \ud83d\u0041""#;
+        let text = "\u{fffd} \u{fffd}x \u{fffd}\u{fffd}😀 \u{fffd}A";
+        assert_eq!(string(lone).unwrap(), text);
+        for other in ["", "5", "\"", "null", r#""\x""#, r#""\""#, r#""\u12""#, r#""\é""#] {
+            assert_eq!(string(other), None, "{other}");
+        }
     }
 
     #[test]
