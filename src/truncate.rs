@@ -7,12 +7,12 @@
 
 mod result;
 
-use crate::estimate::{Gauge, Request};
+use crate::estimate::{Gauge, Request, Tally};
 use crate::id::Id;
 use crate::messages::Message;
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
-use result::FoundResult;
+use result::{FoundResult, ReadResult};
 use std::collections::HashMap;
 
 /// The default share of the context window that one result may take, as in claw0.
@@ -81,33 +81,44 @@ pub fn truncate(
     gauge: Gauge,
     options: TruncateOptions,
 ) -> TruncateOutcome {
+    let tally = gauge.tally(Request { messages, ..beside });
+    truncate_counted(messages, tally, gauge, options)
+}
+
+/// Shortens results as [`truncate`] does, given the count of the request by `gauge`.
+pub fn truncate_counted(
+    messages: &mut Vec<Message<'_>>,
+    mut tally: Tally,
+    gauge: Gauge,
+    options: TruncateOptions,
+) -> TruncateOutcome {
     let whole = (options.min_gain > 0).then(|| messages.clone());
-    let mut tally = gauge.tally(Request { messages, ..beside });
     let before = tally.tokens();
     let mut results = result::find(messages);
-    for result in &mut results {
-        result.shorten(messages, options.max_chars, options.head_ratio, false, &mut tally);
+    for found in &mut results {
+        // A text is not longer than its JSON.
+        if found.block(messages).raw.len() > options.max_chars
+            && let Some(result) = found.read(messages)
+        {
+            result.shorten(messages, options.max_chars, options.head_ratio, false, &mut tally);
+        }
     }
-    for result in &mut results {
-        let after = tally.tokens();
-        if after <= options.budget {
+    for found in &mut results {
+        if tally.tokens() <= options.budget {
             break;
         }
-        // First shorten it no further than necessary, as estimated from its own tokens per character.
-        let own = gauge.block(result.block(messages)).max(1);
-        let share = (own.saturating_sub(after - options.budget)) as f64 / own as f64;
-        let guess = (result.length as f64 * share * 0.9) as usize;
-        for max in [guess.max(options.floor_chars), options.floor_chars] {
-            if tally.tokens() > options.budget {
-                result.shorten(messages, max, options.head_ratio, true, &mut tally);
-            }
+        if let Some(result) = found.read(messages) {
+            shorten_to_budget(result, messages, gauge, options, &mut tally);
         }
     }
-    for result in &mut results {
-        while tally.tokens() > options.budget && result.leave_out_next(messages, gauge, &mut tally)
+    for found in &mut results {
+        while tally.tokens() > options.budget
+            && found.read(messages).is_some_and(|it| it.leave_out_next(messages, gauge, &mut tally))
         {
         }
     }
+    let results: Vec<ReadResult<'_>> =
+        results.into_iter().filter_map(FoundResult::into_read).collect();
     let after = tally.tokens();
     let gain = before.saturating_sub(after);
     if let Some(whole) = whole.filter(|_| gain < options.min_gain) {
@@ -130,9 +141,28 @@ pub fn truncate(
     }
 }
 
+/// Shortens a result toward the floor until the request is within the budget: first no further than necessary, as
+/// estimated from the result's own tokens per character.
+fn shorten_to_budget<'a>(
+    result: &mut ReadResult<'a>,
+    messages: &mut [Message<'a>],
+    gauge: Gauge,
+    options: TruncateOptions,
+    tally: &mut Tally,
+) {
+    let own = gauge.block(result.block(messages)).max(1);
+    let share = (own.saturating_sub(tally.tokens() - options.budget)) as f64 / own as f64;
+    let guess = (result.length as f64 * share * 0.9) as usize;
+    for max in [guess.max(options.floor_chars), options.floor_chars] {
+        if tally.tokens() > options.budget {
+            result.shorten(messages, max, options.head_ratio, true, tally);
+        }
+    }
+}
+
 /// Updates the kept spans in `_meta`, and drops the provider's counts that include text that is now shortened. If
 /// there is a `scale`, which was derived from the counts, it replaces all of them.
-fn update_meta(messages: &mut [Message<'_>], results: &[FoundResult<'_>], scale: Option<Scale>) {
+fn update_meta(messages: &mut [Message<'_>], results: &[ReadResult<'_>], scale: Option<Scale>) {
     let changed = || results.iter().filter(|result| result.shown.is_some());
     let Some(first) = changed().map(|result| result.message).min() else { return };
     let known = changed().filter_map(|result| {

@@ -297,7 +297,7 @@ mod tests {
             keep_user,
             rule: CutRule::Half,
         };
-        let planned = CutChoice::new(&task).planned(4);
+        let planned = CutChoice::of(&task).planned(4);
         summary(&task, &planned)
     }
 
@@ -337,7 +337,7 @@ mod tests {
                 keep_user: 0,
                 rule: CutRule::Half,
             };
-            let planned = CutChoice::new(&task).planned(20);
+            let planned = CutChoice::of(&task).planned(20);
             let text = summary(&task, &planned);
             assert!(task.gauge.text(&text) <= task.summary_tokens(), "{target:?}");
         }

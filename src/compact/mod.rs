@@ -37,6 +37,7 @@ use crate::record::content::Role;
 use crate::record::details::Details;
 use crate::record::scale::Scale;
 use cut::CutRule;
+use std::cell::Cell;
 
 /// The default budget for user messages that are kept word for word, in tokens.
 pub const KEEP_USER: u64 = 20_000;
@@ -102,7 +103,13 @@ impl<'a> Task<'_, 'a> {
     /// [`CutRule::Classic`] ignores both the size and the target.
     #[must_use]
     pub fn plan(&self) -> Option<CutPlan> {
-        let choice = CutChoice::new(self);
+        self.plan_weighed(self.messages.iter().map(Weight::of).collect())
+    }
+
+    /// Plans the compaction as [`Task::plan`] does, given the weights of the messages.
+    #[must_use]
+    pub fn plan_weighed(&self, weights: Vec<Weight>) -> Option<CutPlan> {
+        let choice = CutChoice::new(self, weights);
         // Messages only, without the system prompt and the tools.
         let base = self.tokens(&[]);
         let rests = choice.rests.iter().map(|rest| rest.tokens().saturating_sub(base));
@@ -118,7 +125,7 @@ impl<'a> Task<'_, 'a> {
             _ if !is_over => choice.within_target(&legal, preferred),
             _ => choice.over_target(&legal, preferred),
         };
-        Some(choice.planned(at?))
+        Some(choice.chosen(at?))
     }
 
     /// Plans the compaction that keeps record `id` and everything after it. Returns `None` if no cut is legal
@@ -127,7 +134,7 @@ impl<'a> Task<'_, 'a> {
     pub fn plan_from(&self, id: &str) -> Option<CutPlan> {
         let is_it = |at: &usize| self.first_record(*at).is_some_and(|(first, _)| first == id);
         let at = cut::legal(self.messages).into_iter().find(is_it)?;
-        Some(CutChoice::new(self).planned(at))
+        Some(CutChoice::of(self).planned(at))
     }
 
     /// Plans a compaction with the newest checkpoint as its summary, and returns the plan and the summary.
@@ -139,7 +146,7 @@ impl<'a> Task<'_, 'a> {
     pub fn by_checkpoint(&self) -> Option<(CutPlan, String)> {
         let known = LatestCheckpoint::among(self.messages)?;
         let end = known.place(self.messages)? + 1;
-        let choice = CutChoice::new(self);
+        let choice = CutChoice::of(self);
         let before = choice.before;
         if !known.checkpoint.is_usable() || known.checkpoint.tokens < before / 2 {
             return None;
@@ -246,12 +253,17 @@ struct CutChoice<'t, 'r, 'a> {
     weights: Vec<Weight>,
     /// For each message, the count of the request without the messages before it.
     rests: Vec<Tally>,
+    /// The plan for the cut that was tried last.
+    tried: Cell<Option<CutPlan>>,
 }
 
 impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
-    fn new(task: &'t Task<'r, 'a>) -> CutChoice<'t, 'r, 'a> {
+    fn of(task: &'t Task<'r, 'a>) -> CutChoice<'t, 'r, 'a> {
+        CutChoice::new(task, task.messages.iter().map(Weight::of).collect())
+    }
+
+    fn new(task: &'t Task<'r, 'a>, weights: Vec<Weight>) -> CutChoice<'t, 'r, 'a> {
         let Task { messages, system, tools, model, gauge, .. } = *task;
-        let weights: Vec<Weight> = messages.iter().map(Weight::of).collect();
         let mut rest = gauge.tally(Request { messages: &[], system, tools, model });
         let mut rests = vec![rest; messages.len()];
         for (place, weight) in rests.iter_mut().zip(&weights).rev() {
@@ -264,7 +276,12 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
             true => task.tokens(messages),
             false => rest.tokens(),
         };
-        CutChoice { task, before, weights, rests }
+        CutChoice { task, before, weights, rests, tried: Cell::default() }
+    }
+
+    /// Returns the plan for the chosen cut, which is usually the one that was tried last.
+    fn chosen(&self, at: usize) -> CutPlan {
+        self.tried.take().filter(|tried| tried.at == at).unwrap_or_else(|| self.planned(at))
     }
 
     fn planned(&self, at: usize) -> CutPlan {
@@ -311,6 +328,7 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
         let planned = self.planned(at);
         let summary = if with_summary { task.most_tokens(&planned) } else { 0 };
         let size = self.size(&planned) + summary;
+        self.tried.set(Some(planned));
         size < *before && task.target.is_none_or(|target| size <= target)
     }
 

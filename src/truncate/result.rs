@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// A tool result in the messages, with its content from before this run.
-pub(super) struct FoundResult<'a> {
+pub(super) struct ReadResult<'a> {
     /// The index of its message.
     pub message: usize,
     /// The index of its block in the message.
@@ -34,6 +34,20 @@ pub(super) struct FoundResult<'a> {
     pub is_shorter: bool,
 }
 
+/// A tool result in the messages. It is read when it is needed, because most results need not be shortened.
+pub(super) struct FoundResult<'a> {
+    /// The index of its message.
+    message: usize,
+    /// The index of its block in the message.
+    index: usize,
+    /// True if the message has `_meta`.
+    has_records: bool,
+    /// The entry about the result in it.
+    meta: Option<ResultMeta>,
+    /// `Some(None)` if the result cannot be shortened.
+    read: Option<Option<ReadResult<'a>>>,
+}
+
 /// Finds the results that may be shortened: oldest first, those of the current turn last.
 pub(super) fn find<'a>(messages: &[Message<'a>]) -> Vec<FoundResult<'a>> {
     let mut found = Vec::new();
@@ -44,8 +58,8 @@ pub(super) fn find<'a>(messages: &[Message<'a>]) -> Vec<FoundResult<'a>> {
         let known = known_results(message);
         for (index, block) in message.blocks().enumerate() {
             let BlockKind::ToolResult { id } = &block.kind else { continue };
-            let meta = known.get(id).copied();
-            found.extend(read((number, index), block, message.meta.is_some(), meta));
+            let (has_records, meta) = (message.meta.is_some(), known.get(id).copied().cloned());
+            found.push(FoundResult { message: number, index, has_records, meta, read: None });
         }
     }
     let turn = messages.iter().rposition(Message::is_from_user).unwrap_or(0);
@@ -59,40 +73,54 @@ fn known_results<'m>(message: &'m Message<'_>) -> HashMap<&'m Id, &'m ResultMeta
     results.map(|result| (&result.tool_use_id, result)).collect()
 }
 
-/// Reads the result in block `index` of message `message`. `has_records` is true if the message has `_meta`; `meta` is
-/// its entry about this result.
-fn read<'a>(
-    (message, index): (usize, usize),
-    block: &Block<'a>,
-    has_records: bool,
-    meta: Option<&ResultMeta>,
-) -> Option<FoundResult<'a>> {
-    let shown = meta.and_then(|meta| meta.shown.as_ref());
-    let known = has_records.then(|| shown.map_or(&[][..], |shown| &shown.media));
-    let record = meta.map(|meta| meta.record.as_ref());
-    let content = media::set_aside(content(block)?, known, record);
-    let aside = content.blocks().iter().filter(|block| block.kind == BlockKind::Other);
-    let media = aside.filter_map(media::name).collect();
-    let said = shorten::text_of(&content);
-    let length = said.chars().count();
-    let text = match shown {
-        Some(shown) => ResultText::shortened(&said, shown, record)?,
-        None if has_records => ResultText::whole(&said),
-        None => ResultText::guess(&said),
-    };
-    let (meta, shown, left_out, is_shorter) = (meta.cloned(), None, 0, false);
-    Some(FoundResult {
-        message,
-        index,
-        content,
-        text,
-        length,
-        meta,
-        shown,
-        media,
-        left_out,
-        is_shorter,
-    })
+impl<'a> FoundResult<'a> {
+    /// Returns the current block.
+    pub fn block<'m>(&self, messages: &'m [Message<'a>]) -> &'m Block<'a> {
+        &messages[self.message].content.blocks()[self.index]
+    }
+
+    /// Returns the result; `None` if it cannot be shortened. The first call reads it, before it is changed.
+    pub fn read(&mut self, messages: &[Message<'a>]) -> Option<&mut ReadResult<'a>> {
+        if self.read.is_none() {
+            self.read = Some(self.read_block(self.block(messages)));
+        }
+        self.read.as_mut()?.as_mut()
+    }
+
+    /// Returns the result if it was read and can be shortened.
+    pub fn into_read(self) -> Option<ReadResult<'a>> {
+        self.read.flatten()
+    }
+
+    fn read_block(&self, block: &Block<'a>) -> Option<ReadResult<'a>> {
+        let FoundResult { message, index, has_records, ref meta, .. } = *self;
+        let shown = meta.as_ref().and_then(|meta| meta.shown.as_ref());
+        let known = has_records.then(|| shown.map_or(&[][..], |shown| &shown.media));
+        let record = meta.as_ref().map(|meta| meta.record.as_ref());
+        let content = media::set_aside(content(block)?, known, record);
+        let aside = content.blocks().iter().filter(|block| block.kind == BlockKind::Other);
+        let media = aside.filter_map(media::name).collect();
+        let said = shorten::text_of(&content);
+        let length = said.chars().count();
+        let text = match shown {
+            Some(shown) => ResultText::shortened(&said, shown, record)?,
+            None if has_records => ResultText::whole(&said),
+            None => ResultText::guess(&said),
+        };
+        let (meta, shown, left_out, is_shorter) = (meta.clone(), None, 0, false);
+        Some(ReadResult {
+            message,
+            index,
+            content,
+            text,
+            length,
+            meta,
+            shown,
+            media,
+            left_out,
+            is_shorter,
+        })
+    }
 }
 
 fn content<'a>(block: &Block<'a>) -> Option<Content<'a>> {
@@ -105,7 +133,7 @@ fn content<'a>(block: &Block<'a>) -> Option<Content<'a>> {
     }
 }
 
-impl<'a> FoundResult<'a> {
+impl<'a> ReadResult<'a> {
     /// Returns the current block.
     pub fn block<'m>(&self, messages: &'m [Message<'a>]) -> &'m Block<'a> {
         &messages[self.message].content.blocks()[self.index]

@@ -13,7 +13,7 @@ use clawutils::estimate::{Budget, Gauge, Request, Tally, Weight};
 use clawutils::id::Id;
 use clawutils::messages::{Message, Meta};
 use clawutils::record::content::{Block, Role};
-use clawutils::truncate::{MAX_FRACTION, TruncateOptions, truncate};
+use clawutils::truncate::{MAX_FRACTION, TruncateOptions, truncate_counted};
 
 /// The shortest summary, in tokens. If less room is left, a compaction counts as impossible.
 const MIN_SUMMARY: u64 = 64;
@@ -178,7 +178,7 @@ impl<'s> Simulation<'s> {
     fn guard(&mut self, turn: u64, events: &mut Events) -> Overflow {
         let tokens = self.tally.tokens();
         let truncated = self.truncated();
-        let after = truncated.as_ref().map_or(tokens, |(_, weights)| self.count(weights).tokens());
+        let after = truncated.as_ref().map_or(tokens, |(_, after)| *after);
         let compact = self.compact(events);
         if compact == 0 {
             self.adopt(truncated);
@@ -202,15 +202,20 @@ impl<'s> Simulation<'s> {
         tally
     }
 
-    /// Replaces the messages, if there are others.
-    fn adopt(&mut self, changed: Option<(Vec<Message<'static>>, Vec<Weight>)>) {
-        let Some((messages, weights)) = changed else { return };
-        (self.messages, self.tally) = (messages, self.count(&weights));
-        self.weights = weights;
+    /// Replaces the messages, if there are others. Weighs only those that have changed.
+    fn adopt(&mut self, changed: Option<(Vec<Message<'static>>, u64)>) {
+        let Some((messages, _)) = changed else { return };
+        for ((new, old), weight) in messages.iter().zip(&self.messages).zip(&mut self.weights) {
+            if new.content != old.content {
+                *weight = Weight::of(new);
+            }
+        }
+        (self.messages, self.tally) = (messages, self.count(&self.weights));
     }
 
-    /// Returns the messages with shortened results, and their weights; `None` if no result has to be shortened.
-    fn truncated(&self) -> Option<(Vec<Message<'static>>, Vec<Weight>)> {
+    /// Returns the messages with shortened results, and the size of the request with them; `None` if no result has to
+    /// be shortened.
+    fn truncated(&self) -> Option<(Vec<Message<'static>>, u64)> {
         let Budget { window, .. } = self.budget;
         let options = TruncateOptions::new(window, MAX_FRACTION, self.budget.prompt());
         let is_long = |block: &Block<'_>| block.is_result() && block.raw.len() > options.max_chars;
@@ -218,13 +223,8 @@ impl<'s> Simulation<'s> {
             return None;
         }
         let mut messages = self.messages.clone();
-        truncate(&mut messages, self.beside.request(&[]), self.gauge, options);
-        let pairs = messages.iter().zip(&self.messages).zip(&self.weights);
-        let weigh = |((new, old), weight): ((&Message<'_>, &Message<'_>), &Weight)| {
-            if new.content == old.content { *weight } else { Weight::of(new) }
-        };
-        let weights = pairs.map(weigh).collect();
-        Some((messages, weights))
+        let outcome = truncate_counted(&mut messages, self.tally, self.gauge, options);
+        Some((messages, outcome.after))
     }
 
     /// Replaces the old part with a summary, and returns the gain; 0 if that is impossible.
@@ -251,7 +251,7 @@ impl<'s> Simulation<'s> {
             keep_user: KEEP_USER,
             rule: CutRule::default(),
         };
-        let planned = task.plan()?;
+        let planned = task.plan_weighed(self.weights.clone())?;
         let size = |opening: &[Message<'_>]| {
             let mut tally = self.count(&self.weights[planned.at..]);
             opening.iter().for_each(|message| tally.add(Weight::of(message)));
