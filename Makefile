@@ -23,7 +23,7 @@ DATADIR = $(DESTDIR)$(PREFIX)/share/clawutils
 TOOLDIR = $(DESTDIR)$(PREFIX)/libexec/clawutils/tools
 
 PROGRAMS = claw-append claw-rebuild claw-estimate claw-truncate claw-compact claw-checkpoint claw-call claw-check \
-	claw-exec claw-tool claw-session claw-show claw-config claw-replay
+	claw-exec claw-tool claw-session claw-show claw-config claw-replay claw-index
 SCRIPTS = claw-turn claw-chat claw-retry claw-replay-parallel
 TOOLS = read_file list_directory get_current_time
 

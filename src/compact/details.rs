@@ -10,19 +10,43 @@ use crate::record::details::Details;
 pub fn add(details: &mut Details, messages: &[Message<'_>]) {
     for block in messages.iter().flat_map(Message::blocks) {
         let BlockKind::ToolUse { .. } = block.kind else { continue };
-        let name = block.member("name").and_then(string).unwrap_or_default().to_lowercase();
+        let name = block.member("name").and_then(string).unwrap_or_default();
         let Some(path) = block.member("input").and_then(path) else { continue };
-        let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-        if has(&["write", "edit", "patch", "replace"]) {
-            details.modified.insert(path);
-        } else if has(&["read", "view", "cat"]) {
-            details.read.insert(path);
-        }
+        match access(&name) {
+            Some(Access::Write) => details.modified.insert(path),
+            Some(Access::Read) => details.read.insert(path),
+            None => false,
+        };
     }
     details.read.retain(|path| !details.modified.contains(path));
 }
 
-fn path(input: &str) -> Option<String> {
+/// What a tool does with the file that its input names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It reads the file.
+    Read,
+    /// It changes the file.
+    Write,
+}
+
+/// Returns what a tool does with files, judged by the words in its name.
+#[must_use]
+pub fn access(tool: &str) -> Option<Access> {
+    let name = tool.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if has(&["write", "edit", "patch", "replace"]) {
+        Some(Access::Write)
+    } else if has(&["read", "view", "cat"]) {
+        Some(Access::Read)
+    } else {
+        None
+    }
+}
+
+/// Returns the path in the input of a tool.
+#[must_use]
+pub fn path(input: &str) -> Option<String> {
     let input = Object::parse(input).ok()?;
     let names = ["path", "file_path", "filename", "file"];
     names.iter().find_map(|name| input.string(name)).map(|path| path.into_owned())

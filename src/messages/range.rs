@@ -65,6 +65,18 @@ pub struct Turns {
 }
 
 impl Turns {
+    /// Continues after a record; `in_prompt` is what [`Turns::in_prompt`] returned there.
+    #[must_use]
+    pub fn after(in_prompt: bool) -> Turns {
+        Turns { user_before: in_prompt }
+    }
+
+    /// Returns true if a user record would continue the prompt instead of beginning a turn.
+    #[must_use]
+    pub fn in_prompt(self) -> bool {
+        self.user_before
+    }
+
     /// Reads the next record, and returns true if a turn begins with it.
     pub fn begins_with(&mut self, body: &Body<'_>) -> bool {
         match body {

@@ -43,6 +43,8 @@ mod hostile;
 mod house;
 #[cfg(feature = "http")]
 mod hostile_servers;
+#[cfg(feature = "index")]
+mod index;
 #[cfg(feature = "http")]
 mod interrupts;
 #[cfg(feature = "http")]

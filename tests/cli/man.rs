@@ -237,6 +237,7 @@ fn options_of_settings() -> BTreeSet<String> {
 pub fn can_run(program: &str) -> bool {
     match program {
         "claw-call" => cfg!(feature = "http"),
+        "claw-index" => cfg!(feature = "index"),
         "claw-replay-parallel" => has_tool("parallel"),
         _ => true,
     }

@@ -1,0 +1,360 @@
+//! Writes rows into the tables.
+
+use crate::retract;
+use crate::session::{Session, Turn};
+use clawutils::compact::details::Access;
+use clawutils::finding::Finding;
+use clawutils::index::rows::{CheckpointRow, CompactionRow, FailureRow, MessageRow, UsageRow};
+use clawutils::index::words;
+use clawutils::usage::Counts;
+use rusqlite::{Connection, OptionalExtension, Statement, params};
+
+/// The prepared statements.
+pub struct Inserter<'c> {
+    database: &'c Connection,
+    message: Statement<'c>,
+    text: Statement<'c>,
+    turn: Statement<'c>,
+    call: Statement<'c>,
+    open_call: Statement<'c>,
+    result: Statement<'c>,
+    file: Statement<'c>,
+    usage: Statement<'c>,
+    compaction: Statement<'c>,
+    checkpoint: Statement<'c>,
+    failure: Statement<'c>,
+    finding: Statement<'c>,
+    session: Statement<'c>,
+}
+
+/// The place of a record.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordPlace<'r> {
+    /// The record's id.
+    pub id: &'r str,
+    /// The byte offset of its line.
+    pub offset: i64,
+    /// The length of its line in bytes.
+    pub length: i64,
+    /// Its time.
+    pub timestamp: Option<f64>,
+}
+
+impl<'c> Inserter<'c> {
+    /// Prepares the statements.
+    pub fn new(database: &'c Connection) -> rusqlite::Result<Inserter<'c>> {
+        let insert = |table: &str, columns: usize| {
+            let values = vec!["?"; columns].join(", ");
+            database.prepare(&format!("INSERT OR REPLACE INTO {table} VALUES ({values})"))
+        };
+        Ok(Inserter {
+            message: insert("messages", 21)?,
+            text: database.prepare("INSERT INTO messages_fts (rowid, text) VALUES (?, ?)")?,
+            turn: database.prepare(
+                "INSERT INTO turns VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (row) DO \
+                UPDATE SET ended_at = ?5, message_count = ?6, tool_call_count = ?7, tokens = ?8",
+            )?,
+            call: insert("tool_calls", 11)?,
+            open_call: database.prepare(
+                "SELECT row FROM tool_calls WHERE session_key = ? AND tool_call_id = ? \
+                AND result_row IS NULL ORDER BY row DESC LIMIT 1",
+            )?,
+            result: database.prepare(
+                "UPDATE tool_calls SET ended_at = ?2, is_error = ?3, result_bytes = ?4, \
+                result_row = ?5 WHERE row = ?1",
+            )?,
+            file: insert("files", 5)?,
+            usage: insert("usage", 12)?,
+            compaction: insert("compactions", 15)?,
+            checkpoint: insert("checkpoints", 14)?,
+            failure: insert("errors", 9)?,
+            finding: insert("findings", 8)?,
+            session: database.prepare(
+                "UPDATE sessions SET id = ?2, header_key = ?3, label = ?4, dialect = ?5, \
+                parent = ?6, created_at = ?7, updated_at = ?8, model = ?9, message_count = ?10, \
+                turn_count = ?11, compaction_count = ?12, total_tokens = ?13, has_header = ?14 WHERE key = ?1",
+            )?,
+            database,
+        })
+    }
+
+    /// Begins a turn, whose first message is the next row.
+    pub fn begin_turn(
+        &mut self,
+        session: &mut Session,
+        place: &RecordPlace<'_>,
+    ) -> rusqlite::Result<()> {
+        self.write_turn(session)?;
+        let (row, turn) = (session.row(session.next), session.turn.turn + 1);
+        let started = place.timestamp;
+        session.turn = Turn { row, turn, started, ..Turn::default() };
+        Ok(())
+    }
+
+    fn write_turn(&mut self, session: &Session) -> rusqlite::Result<()> {
+        let Turn { row, turn, started, ended, messages, calls, tokens } = session.turn;
+        if turn > 0 {
+            let key = &session.key;
+            self.turn.execute(params![row, key, turn, started, ended, messages, calls, tokens])?;
+        }
+        Ok(())
+    }
+
+    /// Adds a message, and what it says about calls and files.
+    pub fn message(
+        &mut self,
+        session: &mut Session,
+        place: &RecordPlace<'_>,
+        message: &MessageRow<'_>,
+        counts: Option<Counts>,
+    ) -> rusqlite::Result<()> {
+        let row = session.take();
+        let tokens = |count: Option<u64>| count.map(u64::cast_signed);
+        self.message.execute(params![
+            row,
+            session.key,
+            place.id,
+            session.turn.turn,
+            place.timestamp,
+            message.role,
+            message.model,
+            message.tool_call_id,
+            message.tool_name,
+            message.is_error,
+            message.is_interrupted,
+            false,
+            tokens(counts.map(|counts| counts.prompt())),
+            tokens(counts.map(|counts| counts.output)),
+            place.offset,
+            place.length,
+            message.content,
+            message.thinking,
+            message.tool_input,
+            message.tool_result,
+            message.raw,
+        ])?;
+        self.text.execute(params![row, words::indexed(&message.searched())])?;
+        session.messages += 1;
+        session.turn.messages += 1;
+        if let Some(model) = &message.model {
+            session.model = Some(model.clone().into_owned());
+        }
+        match (message.role, &message.tool_call_id) {
+            ("tool_use", Some(id)) => self.call(session, row, (id, place), message),
+            ("tool_result", Some(id)) => self.result(session, row, (id, place), message),
+            _ => Ok(()),
+        }
+    }
+
+    fn call(
+        &mut self,
+        session: &mut Session,
+        row: i64,
+        (id, place): (&str, &RecordPlace<'_>),
+        message: &MessageRow<'_>,
+    ) -> rusqlite::Result<()> {
+        let (key, turn) = (&session.key, session.turn.turn);
+        let null: Option<i64> = None;
+        let name = message.tool_name.as_deref().unwrap_or_default();
+        let length = message.tool_input.as_ref().map_or(0, |input| input.len()) as i64;
+        let time = place.timestamp;
+        self.call
+            .execute(params![row, key, turn, id, name, time, null, null, length, null, null])?;
+        if let Some(file) = message.file() {
+            let access = if file.access == Access::Read { "read" } else { "write" };
+            self.file.execute(params![row, key, turn, file.path, access])?;
+        }
+        session.turn.calls += 1;
+        session.open.entry(id.to_owned()).or_default().push(row);
+        Ok(())
+    }
+
+    /// Adds a result to the last call before it that has its id and no result.
+    fn result(
+        &mut self,
+        session: &mut Session,
+        row: i64,
+        (id, place): (&str, &RecordPlace<'_>),
+        message: &MessageRow<'_>,
+    ) -> rusqlite::Result<()> {
+        let mut call = session.open.get_mut(id).and_then(Vec::pop);
+        if call.is_none() && session.is_continued {
+            let found = self.open_call.query_row(params![session.key, id], |row| row.get(0));
+            call = found.optional()?;
+        }
+        let Some(call) = call else { return Ok(()) };
+        let length = message.tool_result.as_ref().map_or(0, |text| text.len()) as i64;
+        self.result.execute(params![call, place.timestamp, message.is_error, length, row])?;
+        Ok(())
+    }
+
+    /// Adds the tokens of a call to a provider. `own` is the number of the record's first row.
+    pub fn usage(
+        &mut self,
+        session: &mut Session,
+        own: i64,
+        place: &RecordPlace<'_>,
+        usage: &UsageRow,
+    ) -> rusqlite::Result<()> {
+        let Counts { input, cache_read, cache_write, output } = usage.counts;
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.usage.execute(params![
+            session.row(own),
+            session.key,
+            session.turn.turn,
+            place.timestamp,
+            usage.kind,
+            usage.call,
+            usage.provider,
+            usage.model,
+            number(input),
+            number(cache_read),
+            number(cache_write),
+            number(output),
+        ])?;
+        let all = number(usage.counts.all());
+        session.tokens = session.tokens.saturating_add(all);
+        session.turn.tokens = session.turn.tokens.saturating_add(all);
+        Ok(())
+    }
+
+    /// Adds a compaction.
+    pub fn compaction(
+        &mut self,
+        session: &mut Session,
+        place: &RecordPlace<'_>,
+        row: &CompactionRow,
+    ) -> rusqlite::Result<()> {
+        let strategy = row.strategy.as_deref();
+        let own = session.take();
+        self.compaction.execute(params![
+            own,
+            session.key,
+            place.id,
+            session.turn.turn,
+            place.timestamp,
+            row.summary,
+            row.first_kept,
+            row.before.map(u64::cast_signed),
+            row.after.map(u64::cast_signed),
+            strategy == Some("checkpoint"),
+            strategy,
+            row.model,
+            row.needs_retry,
+            row.retry_of,
+            false,
+        ])?;
+        session.compactions += 1;
+        Ok(())
+    }
+
+    /// Adds a checkpoint.
+    pub fn checkpoint(
+        &mut self,
+        session: &mut Session,
+        place: &RecordPlace<'_>,
+        row: &CheckpointRow,
+    ) -> rusqlite::Result<()> {
+        let own = session.take();
+        self.checkpoint.execute(params![
+            own,
+            session.key,
+            place.id,
+            session.turn.turn,
+            place.timestamp,
+            row.summary,
+            row.tokens.map(u64::cast_signed),
+            row.messages.map(u64::cast_signed),
+            row.topics,
+            row.decisions,
+            row.questions,
+            row.generated_by,
+            row.covers_up_to,
+            false,
+        ])?;
+        Ok(())
+    }
+
+    /// Adds a failed call to a provider.
+    pub fn failure(
+        &mut self,
+        session: &mut Session,
+        place: &RecordPlace<'_>,
+        row: &FailureRow,
+    ) -> rusqlite::Result<()> {
+        let own = session.take();
+        self.failure.execute(params![
+            own,
+            session.key,
+            place.id,
+            session.turn.turn,
+            place.timestamp,
+            row.class,
+            row.status.map(u64::cast_signed),
+            row.model,
+            row.message,
+        ])?;
+        Ok(())
+    }
+
+    /// Adds a retraction, and marks what it retracts.
+    pub fn retraction(
+        &mut self,
+        session: &mut Session,
+        place: &RecordPlace<'_>,
+        target: &str,
+    ) -> rusqlite::Result<()> {
+        retract::mark(self.database, session, target, true)?;
+        let own = session.take();
+        let (key, turn, time) = (&session.key, session.turn.turn, place.timestamp);
+        self.database
+            .prepare("INSERT INTO retractions VALUES (?, ?, ?, ?, ?, ?, ?)")?
+            .execute(params![own, key, place.id, turn, time, target, false])?;
+        Ok(())
+    }
+
+    /// Deletes the findings about a session.
+    pub fn delete_findings(&mut self, session: &mut Session) -> rusqlite::Result<()> {
+        session.findings = 0;
+        self.database.execute("DELETE FROM findings WHERE session_key = ?", [&session.key])?;
+        Ok(())
+    }
+
+    /// Adds a finding.
+    pub fn finding(&mut self, session: &mut Session, finding: &Finding) -> rusqlite::Result<()> {
+        session.findings += 1;
+        self.finding.execute(params![
+            session.key,
+            session.findings,
+            finding.rule.name,
+            finding.rule.severity.name(),
+            finding.id.as_deref(),
+            finding.place.offset.cast_signed(),
+            finding.place.length.cast_signed(),
+            finding.message,
+        ])?;
+        Ok(())
+    }
+
+    /// Writes the last turn, and what concerns the whole session.
+    pub fn finish(&mut self, session: &mut Session) -> rusqlite::Result<()> {
+        self.write_turn(session)?;
+        self.session.execute(params![
+            session.key,
+            session.id,
+            session.header_key,
+            session.label,
+            session.dialect,
+            session.parent,
+            session.created,
+            session.updated,
+            session.model,
+            session.messages,
+            session.turn.turn,
+            session.compactions,
+            session.tokens,
+            session.has_header,
+        ])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! query and schema: run SQL, and show the tables.
+
+use crate::database;
+use crate::output::{self, Format};
+use clawutils::cli::{Output, read_stdin, text};
+use clawutils::exit::{Error, Exit, fail};
+use std::io::Write;
+use std::path::Path;
+
+/// Run an SQL query that reads the index
+#[derive(Debug, clap::Args)]
+pub struct Query {
+    /// Query; `-` reads it from standard input
+    #[arg(value_name = "SQL")]
+    sql: String,
+    /// Format of the output
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: Format,
+}
+
+/// Print the tables and views of the index as SQL
+#[derive(Debug, clap::Args)]
+pub struct Schema {}
+
+impl Query {
+    /// Runs the query.
+    ///
+    /// # Errors
+    /// 2 if it is wrong or would change something.
+    pub fn run(self, path: &Path) -> anyhow::Result<Exit> {
+        let sql = match self.sql.as_str() {
+            "-" => text("<stdin>", &read_stdin()?)?.to_owned(),
+            _ => self.sql,
+        };
+        let database = database::open_for_queries(path)?;
+        let wrong = |error| {
+            let why = format!("cannot run the query: {error}; claw-index schema prints the tables");
+            Error::new(Exit::Usage, why)
+        };
+        let mut select = database.prepare(&sql).map_err(wrong)?;
+        if select.column_count() == 0 || !select.readonly() {
+            return fail(
+                Exit::Usage,
+                "cannot run the query: it is not one that only reads; begin it with SELECT",
+            );
+        }
+        let mut out = Output::open();
+        output::write(&mut select.query([])?, self.format, &mut out)?;
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Schema {
+    /// Prints the schema.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn run(self, path: &Path) -> anyhow::Result<Exit> {
+        let database = database::open_for_queries(path)?;
+        let mut select = database.prepare(
+            "SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL \
+            AND name NOT GLOB 'messages_fts_*' ORDER BY rowid",
+        )?;
+        let mut out = Output::open();
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            writeln!(out, "{}", row.get_ref(0)?.as_str()?)?;
+        }
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}

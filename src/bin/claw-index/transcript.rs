@@ -1,0 +1,217 @@
+//! Brings the rows of one transcript up to date, in one transaction.
+//!
+//! A transcript that has grown is read from where the last update ended. Before that, the end of the part that was read
+//! is compared with its digest; for a transcript of another program, which is translated as a whole, all of it. If it
+//! differs, all rows are deleted, and the transcript is read again.
+//!
+//! A last line without a line feed may be incomplete. If it is a whole record, it is indexed, and the next update of
+//! this transcript reads all of it again.
+
+use crate::files::FoundFile;
+use crate::insert::Inserter;
+use crate::reader::SessionReader;
+use clawutils::cli::open_transcript;
+use clawutils::exit::{self, Exit};
+use clawutils::input::Input;
+use clawutils::redact::Patterns;
+use clawutils::session::probe::Stamp;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+
+/// The number of bytes that are compared to find out whether a file has only grown.
+const COMPARED: u64 = 4096;
+/// The number of bytes that are hashed at a time.
+const BLOCK: usize = 64 * 1024;
+
+/// How far a transcript was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadState {
+    /// The state of the file.
+    pub stamp: Stamp,
+    /// True if it was translated.
+    pub is_translated: bool,
+    /// True if its last line had no line feed, and was indexed.
+    pub has_tail: bool,
+    /// The length of the part that was read. Offsets are in the translation, if there is one.
+    pub read_to: u64,
+    /// The digest of the end of that part.
+    pub digest: String,
+    /// The id of the last record in it.
+    pub last_id: Option<String>,
+    /// The number of the next row.
+    pub next_row: i64,
+    /// True if the last message is part of a prompt.
+    pub in_prompt: bool,
+    /// The digest of the patterns that were redacted.
+    pub redaction: String,
+}
+
+/// The patterns to redact, and their digest.
+#[derive(Debug, Default)]
+pub struct Redaction {
+    /// The patterns.
+    pub patterns: Option<Patterns>,
+    /// Differs for other patterns, and is empty without any.
+    pub digest: String,
+}
+
+/// What was done about a transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing, because it has not changed.
+    Unchanged,
+    /// It was read for the first time.
+    New,
+    /// Its new part was read.
+    Grown,
+    /// It was read again, for this reason.
+    Again(&'static str),
+    /// The file is not a transcript, and has no rows.
+    NotATranscript,
+}
+
+/// Returns the states of all transcripts, by the keys of their sessions.
+pub fn states(database: &Connection) -> rusqlite::Result<HashMap<String, ReadState>> {
+    let mut select = database.prepare("SELECT session_key, transcripts.* FROM transcripts")?;
+    let states = select.query_map([], |row| Ok((row.get(0)?, state(row)?)))?;
+    states.collect()
+}
+
+fn state(row: &Row<'_>) -> rusqlite::Result<ReadState> {
+    let number = |name: &str| row.get::<_, i64>(name).map(i64::cast_unsigned);
+    let (size, modified, inode) = (number("size")?, number("modified")?, number("inode")?);
+    Ok(ReadState {
+        stamp: Stamp { size, modified, inode },
+        is_translated: row.get("is_translated")?,
+        has_tail: row.get("has_tail")?,
+        read_to: number("read_to")?,
+        digest: row.get("digest")?,
+        last_id: row.get("last_id")?,
+        next_row: row.get("next_row")?,
+        in_prompt: row.get("in_prompt")?,
+        redaction: row.get("redaction")?,
+    })
+}
+
+/// Deletes the rows of a session.
+pub fn delete(database: &Connection, key: &str) -> rusqlite::Result<()> {
+    let number = database
+        .query_row("SELECT number FROM sessions WHERE key = ?", [key], |row| row.get::<_, i64>(0))
+        .optional()?;
+    let Some(number) = number else { return Ok(()) };
+    let rows = crate::session::rows_of(number);
+    database.execute("DELETE FROM messages_fts WHERE rowid BETWEEN ? AND ?", rows)?;
+    database.execute("DELETE FROM sessions WHERE key = ?", [key])?;
+    Ok(())
+}
+
+/// Brings the rows of a transcript up to date. If `is_full`, reads all of it in any case.
+///
+/// # Errors
+/// If the transcript cannot be read or the database cannot be written to.
+pub fn update(
+    database: &Connection,
+    inserter: &mut Inserter<'_>,
+    (file, stamp): (&FoundFile, Stamp),
+    (redaction, is_full): (&Redaction, bool),
+) -> anyhow::Result<Outcome> {
+    let input = match open_transcript(&file.path) {
+        Ok(input) => input,
+        Err(error) if exit::status(&error) == Exit::Data && !file.is_given => {
+            delete(database, &file.key())?;
+            return Ok(Outcome::NotATranscript);
+        }
+        Err(error) => return Err(error),
+    };
+    let change = Transaction::new_unchecked(database, TransactionBehavior::Immediate)?;
+    let key = file.key();
+    let before = change
+        .query_row("SELECT * FROM transcripts WHERE session_key = ?", [&key], state)
+        .optional()?;
+    let outcome = match &before {
+        None => Outcome::New,
+        Some(_) if is_full => Outcome::Again("--full is given"),
+        Some(before) => compare(before, &input, stamp, &redaction.digest)?,
+    };
+    let mut state = match before {
+        Some(before) if outcome == Outcome::Grown => before,
+        before => {
+            if before.is_some() {
+                delete(&change, &key)?;
+            }
+            ReadState::default()
+        }
+    };
+    state.stamp = stamp;
+    state.is_translated = input.origin().is_some();
+    state.redaction.clone_from(&redaction.digest);
+    let mut reader = SessionReader::begin(&change, inserter, &key, &state)?;
+    reader.read(&input, &mut state, redaction.patterns.as_ref())?;
+    reader.finish()?;
+    state.digest = digest(&input, &state)?;
+    write(&change, &key, &state)?;
+    change.commit()?;
+    Ok(outcome)
+}
+
+/// Finds out whether a transcript has only grown.
+fn compare(
+    before: &ReadState,
+    input: &Input,
+    stamp: Stamp,
+    redaction: &str,
+) -> anyhow::Result<Outcome> {
+    Ok(if before.redaction != redaction {
+        Outcome::Again("other text is redacted")
+    } else if before.is_translated != input.origin().is_some() || input.length < before.read_to {
+        Outcome::Again("it has become shorter")
+    } else if before.has_tail {
+        Outcome::Again("its last line was not complete")
+    } else if !before.is_translated && stamp.size == before.stamp.size
+        || digest(input, before)? != before.digest
+    {
+        Outcome::Again("it has changed in place")
+    } else {
+        Outcome::Grown
+    })
+}
+
+/// Returns the digest of the part that was read: of its last bytes or, if it was translated, of all of it.
+fn digest(input: &Input, state: &ReadState) -> anyhow::Result<String> {
+    let mut at = if state.is_translated { 0 } else { state.read_to.saturating_sub(COMPARED) };
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; BLOCK]);
+    while at < state.read_to {
+        let most = usize::try_from(state.read_to - at).unwrap_or(BLOCK).min(BLOCK);
+        let count = input.read_at(at, &mut buffer[..most])?;
+        if count == 0 {
+            break;
+        }
+        hash.update(&buffer[..count]);
+        at += count as u64;
+    }
+    Ok(hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn write(database: &Connection, key: &str, state: &ReadState) -> rusqlite::Result<()> {
+    let ReadState { stamp, is_translated, has_tail, read_to, digest, last_id, .. } = state;
+    let number = |value: u64| value.cast_signed();
+    database.execute(
+        "INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        params![
+            key,
+            number(stamp.size),
+            number(stamp.modified),
+            number(stamp.inode),
+            is_translated,
+            has_tail,
+            number(*read_to),
+            digest,
+            last_id,
+            state.next_row,
+            state.in_prompt,
+            state.redaction,
+        ],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! update: bring the index up to date with transcripts.
+
+use crate::database;
+use crate::files::{Files, FoundFile};
+use crate::insert::Inserter;
+use crate::transcript::{self, Outcome, ReadState, Redaction};
+use clawutils::cli::options::RedactArgs;
+use clawutils::cli::{self, Log, read_file};
+use clawutils::exit::{self, Exit, fail};
+use clawutils::json::write::Members;
+use clawutils::record;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bring the index up to date with transcripts
+#[derive(Debug, clap::Args)]
+pub struct Update {
+    /// Transcripts, and directories to search for files named *.jsonl (default: the sessions of the workspace)
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Read every transcript again, even if it seems not to have changed
+    #[arg(long)]
+    full: bool,
+    /// Report only errors
+    #[arg(long)]
+    quiet: bool,
+    #[command(flatten)]
+    redact: RedactArgs,
+}
+
+/// The numbers of transcripts by what was done about them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    unchanged: usize,
+    new: usize,
+    grown: usize,
+    again: usize,
+    removed: usize,
+    others: usize,
+}
+
+impl Totals {
+    fn count(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::Unchanged => &mut self.unchanged,
+            Outcome::New => &mut self.new,
+            Outcome::Grown => &mut self.grown,
+            Outcome::Again(_) => &mut self.again,
+            Outcome::NotATranscript => &mut self.others,
+        } += 1;
+    }
+
+    fn parts(self) -> [(usize, &'static str); 6] {
+        let Totals { unchanged, new, grown, again, removed, others } = self;
+        [
+            (new, "new"),
+            (grown, "grown"),
+            (again, "read again"),
+            (removed, "removed"),
+            (unchanged, "unchanged"),
+            (others, "not transcripts"),
+        ]
+    }
+
+    fn text(self) -> String {
+        let parts = self.parts().into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+        match parts.is_empty() {
+            true => "no transcripts".to_owned(),
+            false => format!("transcripts: {}", parts.join(", ")),
+        }
+    }
+
+    fn members(self) -> Members {
+        let names = ["new", "grown", "read_again", "removed", "unchanged", "not_transcripts"];
+        let counts = names.into_iter().zip(self.parts());
+        counts.fold(Members::new(), |members, (name, (count, _))| members.number(name, count))
+    }
+}
+
+impl Update {
+    /// Updates the index at `path`.
+    ///
+    /// # Errors
+    /// If the database cannot be used. An error about a transcript is reported, and the others are still read; the
+    /// status is that of the first error.
+    pub fn run(self, path: &Path, workspace: &Path, log: Log) -> anyhow::Result<Exit> {
+        if self.paths.is_empty() && !workspace.is_dir() {
+            let text =
+                format!("no workspace '{}'; give paths, or --workspace", workspace.display());
+            return fail(Exit::Usage, text);
+        }
+        let redaction = self.redaction()?;
+        cli::survive_file_limits()?;
+        let database = database::open(path)?;
+        let mut files = Files::find(&self.paths, workspace);
+        let errors = std::mem::take(&mut files.errors);
+        let mut first = None;
+        let mut note = |error: &anyhow::Error| {
+            let exit = cli::diagnostics::report("claw-index", error);
+            first.get_or_insert(exit);
+        };
+        errors.iter().for_each(&mut note);
+        let totals = self.update(&database, &files, (&redaction, log), &mut note)?;
+        if !self.quiet {
+            log.outcome(&totals.text(), &totals.members());
+        }
+        Ok(first.unwrap_or(Exit::Done))
+    }
+
+    fn redaction(&self) -> anyhow::Result<Redaction> {
+        let Some(patterns) = self.redact.patterns()? else { return Ok(Redaction::default()) };
+        let text = self.redact.redact.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        let digest = record::digest(&String::from_utf8_lossy(&text));
+        Ok(Redaction { patterns: Some(patterns), digest })
+    }
+
+    fn update(
+        &self,
+        database: &Connection,
+        files: &Files,
+        (redaction, log): (&Redaction, Log),
+        note: &mut impl FnMut(&anyhow::Error),
+    ) -> anyhow::Result<Totals> {
+        let known = transcript::states(database)?;
+        let mut inserter = Inserter::new(database)?;
+        let (mut totals, done) = (Totals::default(), Arc::new(AtomicUsize::new(0)));
+        let (all, counter) = (files.found.len(), done.clone());
+        let progress = move || Some(format!("{} of {all} files", counter.load(Ordering::Relaxed)));
+        let _progress = (!self.quiet).then(|| log.progress(progress));
+        for file in &files.found {
+            let before = known.get(&file.key());
+            match self.one(database, &mut inserter, (file, before), redaction) {
+                Ok(Some(outcome)) => {
+                    totals.count(outcome);
+                    self.note_again(log, file, outcome);
+                }
+                Ok(None) if before.is_some() => {
+                    remove(database, &file.key())?;
+                    totals.removed += 1;
+                }
+                Ok(None) => {}
+                Err(error) if error.is::<rusqlite::Error>() => return Err(error),
+                Err(error) => note(&error),
+            }
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+        totals.removed += remove_missing(database, files, &known)?;
+        Ok(totals)
+    }
+
+    /// Updates one transcript. Returns `None` if its file does not exist, and should be removed from the index.
+    fn one(
+        &self,
+        database: &Connection,
+        inserter: &mut Inserter<'_>,
+        (file, before): (&FoundFile, Option<&ReadState>),
+        redaction: &Redaction,
+    ) -> anyhow::Result<Option<Outcome>> {
+        let Some(stamp) = file.stamp else {
+            if file.is_given && before.is_none() {
+                let text = format!("cannot read '{}': no such file or directory", file.key());
+                return fail(Exit::Io, text);
+            }
+            return Ok(None);
+        };
+        let is_same = |before: &&ReadState| {
+            before.stamp == stamp && before.redaction == redaction.digest && !self.full
+        };
+        if before.filter(is_same).is_some() {
+            return Ok(Some(Outcome::Unchanged));
+        }
+        let how = (redaction, self.full);
+        match transcript::update(database, inserter, (file, stamp), how) {
+            Err(error) if exit::status(&error) == Exit::Io && !file.path.exists() => Ok(None),
+            outcome => outcome.map(Some),
+        }
+    }
+
+    fn note_again(&self, log: Log, file: &FoundFile, outcome: Outcome) {
+        if let Outcome::Again(why) = outcome
+            && !self.quiet
+            && !self.full
+        {
+            log.note(&format!("reading '{}' again: {why}", file.key()));
+        }
+    }
+}
+
+fn remove(database: &Connection, key: &str) -> rusqlite::Result<()> {
+    let change = Transaction::new_unchecked(database, TransactionBehavior::Immediate)?;
+    transcript::delete(&change, key)?;
+    change.commit()
+}
+
+/// Removes the sessions whose files were in a searched directory and are there no longer. Returns their number.
+fn remove_missing(
+    database: &Connection,
+    files: &Files,
+    known: &HashMap<String, ReadState>,
+) -> rusqlite::Result<usize> {
+    let found: HashSet<String> = files.found.iter().map(FoundFile::key).collect();
+    let is_searched =
+        |key: &&String| files.directories.iter().any(|directory| key.starts_with(directory));
+    // A directory that cannot be read does not mean that its files are gone.
+    let is_gone = |key: &&String| !found.contains(*key) && !Path::new(key).exists();
+    let mut gone: Vec<&String> = known.keys().filter(is_searched).filter(is_gone).collect();
+    gone.sort();
+    gone.iter().try_for_each(|key| remove(database, key))?;
+    Ok(gone.len())
+}

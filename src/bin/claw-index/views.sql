@@ -1,0 +1,49 @@
+-- The calls to providers, each once: a copy of a session has the same calls as its original.
+CREATE VIEW calls AS
+SELECT * FROM usage AS u
+WHERE call IS NULL OR row = (SELECT max(row) FROM usage WHERE call = u.call);
+
+CREATE VIEW tokens_by_day AS
+SELECT date(timestamp, 'unixepoch') AS day, model, count(*) AS calls, sum(input) AS input,
+  sum(cache_read) AS cache_read, sum(cache_write) AS cache_write, sum(output) AS output,
+  sum(input + cache_read + cache_write + output) AS total
+FROM calls GROUP BY day, model ORDER BY day, model;
+
+CREATE VIEW tokens_by_model AS
+SELECT model, count(*) AS calls, sum(input) AS input, sum(cache_read) AS cache_read,
+  sum(cache_write) AS cache_write, sum(output) AS output,
+  sum(input + cache_read + cache_write + output) AS total
+FROM calls GROUP BY model ORDER BY total DESC;
+
+CREATE VIEW tokens_by_session AS
+SELECT session_key, count(*) AS calls, sum(input) AS input, sum(cache_read) AS cache_read,
+  sum(cache_write) AS cache_write, sum(output) AS output,
+  sum(input + cache_read + cache_write + output) AS total
+FROM usage GROUP BY session_key ORDER BY total DESC;
+
+CREATE VIEW largest_results AS
+SELECT session_key, turn, name, result_bytes AS bytes, tool_call_id
+FROM tool_calls WHERE result_row IS NOT NULL ORDER BY bytes DESC;
+
+CREATE VIEW compacted_sessions AS
+SELECT session_key, count(*) AS compactions, sum(tokens_before - tokens_after) AS gained,
+  max(tokens_before) AS largest, sum(needs_summary_retry) AS placeholders
+FROM compactions WHERE NOT retracted GROUP BY session_key ORDER BY compactions DESC, gained DESC;
+
+CREATE VIEW tools AS
+SELECT name, count(*) AS calls, count(nullif(is_error, 0)) AS failed,
+  round(100.0 * count(nullif(is_error, 0)) / count(*), 1) AS failed_percent,
+  round(avg(ended_at - started_at), 3) AS mean_seconds,
+  round(max(ended_at - started_at), 3) AS max_seconds,
+  sum(result_bytes) AS result_bytes
+FROM tool_calls GROUP BY name ORDER BY calls DESC;
+
+CREATE VIEW longest_sessions AS
+SELECT key AS session_key, label, turn_count AS turns, message_count AS messages, total_tokens AS tokens,
+  round((updated_at - created_at) / 3600, 2) AS hours
+FROM sessions ORDER BY messages DESC;
+
+CREATE VIEW errors_by_class AS
+SELECT class, status, count(*) AS errors, count(DISTINCT session_key) AS sessions,
+  datetime(max(timestamp), 'unixepoch') AS last
+FROM errors GROUP BY class, status ORDER BY errors DESC;

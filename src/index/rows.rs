@@ -1,0 +1,491 @@
+//! The rows that a record becomes.
+//!
+//! A record of the conversation is a message, and so is each tool call and each result in its content: other programs
+//! store them in the messages that contain them.
+
+use crate::compact::details::{self, Access};
+use crate::json::write::Members;
+use crate::json::{self, Object};
+use crate::record::content::{Block, BlockKind, Content};
+use crate::record::{Body, Record};
+use crate::session::time;
+use crate::usage::Counts;
+use std::borrow::Cow;
+
+/// The rows of a record.
+#[derive(Clone, Debug, Default)]
+pub struct Rows<'a> {
+    /// Its time in Unix seconds.
+    pub timestamp: Option<f64>,
+    /// The messages, in order.
+    pub messages: Vec<MessageRow<'a>>,
+    /// The tokens that a provider counted.
+    pub usage: Option<UsageRow>,
+    /// What else the record is.
+    pub other: Option<OtherRow>,
+}
+
+/// A message.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MessageRow<'a> {
+    /// `user`, `assistant`, `tool_use` or `tool_result`.
+    pub role: &'static str,
+    /// Its text.
+    pub content: Cow<'a, str>,
+    /// The model's thinking.
+    pub thinking: Option<String>,
+    /// The id of a tool call, or of the call that a result answers.
+    pub tool_call_id: Option<Cow<'a, str>>,
+    /// The name of the tool.
+    pub tool_name: Option<Cow<'a, str>>,
+    /// The input of the tool, as JSON.
+    pub tool_input: Option<Cow<'a, str>>,
+    /// The text of a result.
+    pub tool_result: Option<Cow<'a, str>>,
+    /// True if the tool failed.
+    pub is_error: bool,
+    /// True if the reply broke off.
+    pub is_interrupted: bool,
+    /// The model.
+    pub model: Option<Cow<'a, str>>,
+    /// The other members of the record, as JSON.
+    pub raw: Option<String>,
+}
+
+/// The file that a tool call names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRow {
+    /// Its path.
+    pub path: String,
+    /// What the tool does with it.
+    pub access: Access,
+}
+
+/// The tokens of a call to a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageRow {
+    /// `reply`, `compaction` or `checkpoint`.
+    pub kind: &'static str,
+    /// An id that the same call has in every copy of its transcript.
+    pub call: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// The provider.
+    pub provider: Option<String>,
+    /// The counts.
+    pub counts: Counts,
+}
+
+/// A record that is not a message.
+#[derive(Clone, Debug)]
+pub enum OtherRow {
+    /// The header of a session.
+    Session(SessionRow),
+    /// A new label of the session.
+    Label(String),
+    /// A compaction.
+    Compaction(CompactionRow),
+    /// A checkpoint.
+    Checkpoint(CheckpointRow),
+    /// A failed call to the provider.
+    Failure(FailureRow),
+    /// A retraction of the record with this id.
+    Retraction(String),
+}
+
+/// The header of a session.
+#[derive(Clone, Debug, Default)]
+pub struct SessionRow {
+    /// The session's id.
+    pub id: Option<String>,
+    /// The key.
+    pub key: Option<String>,
+    /// The label.
+    pub label: Option<String>,
+    /// The time of its creation in Unix seconds.
+    pub created: Option<f64>,
+    /// The program that wrote the original, if another program did.
+    pub dialect: Option<String>,
+    /// The id of the session that this one is a copy of.
+    pub parent: Option<String>,
+}
+
+/// A compaction.
+#[derive(Clone, Debug)]
+pub struct CompactionRow {
+    /// The summary.
+    pub summary: String,
+    /// The id of the first kept record.
+    pub first_kept: String,
+    /// The estimated tokens before.
+    pub before: Option<u64>,
+    /// The estimated tokens after.
+    pub after: Option<u64>,
+    /// The source of the summary.
+    pub strategy: Option<String>,
+    /// The model that wrote the summary.
+    pub model: Option<String>,
+    /// True if the summary is a placeholder.
+    pub needs_retry: bool,
+    /// The id of the compaction that this one replaces.
+    pub retry_of: Option<String>,
+}
+
+/// A checkpoint. Lists are JSON.
+#[derive(Clone, Debug)]
+pub struct CheckpointRow {
+    /// The summary.
+    pub summary: String,
+    /// The tokens of the request at that time.
+    pub tokens: Option<u64>,
+    /// The messages of the request at that time.
+    pub messages: Option<u64>,
+    /// The list of topics.
+    pub topics: Option<String>,
+    /// The list of decisions.
+    pub decisions: Option<String>,
+    /// The list of questions.
+    pub questions: Option<String>,
+    /// The model that wrote it.
+    pub generated_by: Option<String>,
+    /// The id of the last message that it covers.
+    pub covers_up_to: Option<String>,
+}
+
+/// A failed call to the provider.
+#[derive(Clone, Debug)]
+pub struct FailureRow {
+    /// The failure class.
+    pub class: String,
+    /// The HTTP status.
+    pub status: Option<u64>,
+    /// The model.
+    pub model: Option<String>,
+    /// The provider's message.
+    pub message: String,
+}
+
+impl MessageRow<'_> {
+    /// Returns the text to search for: that of the message, or the call's name and input, or the result.
+    #[must_use]
+    pub fn searched(&self) -> String {
+        let parts = [
+            Some(&self.content).filter(|text| !text.is_empty()).map(AsRef::as_ref),
+            self.thinking.as_deref(),
+            self.tool_name.as_deref(),
+            self.tool_result.as_deref(),
+        ];
+        let mut text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+        if let Some(input) = &self.tool_input {
+            text.push('\n');
+            text.push_str(&json::unescaped(input));
+        }
+        text
+    }
+
+    /// Returns the file that the call names.
+    #[must_use]
+    pub fn file(&self) -> Option<FileRow> {
+        let (name, input) = (self.tool_name.as_ref()?, self.tool_input.as_ref()?);
+        let access = details::access(name)?;
+        Some(FileRow { path: details::path(input)?, access })
+    }
+}
+
+impl<'a> Rows<'a> {
+    /// Returns the rows of a record.
+    #[must_use]
+    pub fn of(record: &'a Record<'a>) -> Rows<'a> {
+        let Ok(object) = Object::parse(&record.text) else { return Rows::default() };
+        let timestamp = object.get("ts").and_then(time::of_ts).map(seconds);
+        let mut messages = messages(&record.body);
+        if let Some(first) = messages.first_mut() {
+            first.model = string(&object, "model").map(Cow::Owned);
+            first.raw = others(&object);
+            let reasoning = object.string("reasoning").filter(|text| !text.trim().is_empty());
+            first.thinking = reasoning.map(Cow::into_owned).or(first.thinking.take());
+        }
+        Rows { timestamp, messages, usage: usage(record, &object), other: other(record, &object) }
+    }
+}
+
+/// Returns the messages of a record.
+fn messages<'a>(body: &'a Body<'a>) -> Vec<MessageRow<'a>> {
+    match body {
+        Body::User { content, .. } => in_content("user", content),
+        Body::Assistant { content, .. } => in_content("assistant", content),
+        Body::Interrupted { content } => {
+            let mut rows = in_content("assistant", content);
+            rows.iter_mut().for_each(|row| row.is_interrupted = true);
+            rows
+        }
+        Body::ToolUse { id, name, input } => {
+            vec![call(id.as_ref().into(), name, input.as_ref().into())]
+        }
+        Body::ToolResult { id, content, is_error, .. } => {
+            vec![result(id.as_ref().into(), content, *is_error)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the message with the text of a content, and those for its calls and results. A prompt that consists of
+/// results has no message of its own.
+fn in_content<'a>(role: &'static str, content: &'a Content<'a>) -> Vec<MessageRow<'a>> {
+    let mut own = MessageRow { role, ..MessageRow::default() };
+    let blocks = match content {
+        Content::Text(raw) => {
+            own.content = json::string(raw).unwrap_or_default();
+            return vec![own];
+        }
+        Content::Blocks(blocks) => blocks,
+    };
+    let (mut rows, mut texts, mut thinking) = (Vec::new(), Vec::new(), Vec::new());
+    for block in blocks {
+        let member = |name: &str| block.member(name).and_then(json::string).map(Cow::into_owned);
+        match &block.kind {
+            BlockKind::ToolUse { id } => {
+                let (name, input) = (block.member("name"), block.member("input"));
+                let input = Cow::Owned(input.unwrap_or("{}").to_owned());
+                rows.push(call(id.to_string().into(), name.unwrap_or("\"\""), input));
+            }
+            BlockKind::ToolResult { id } => {
+                let is_error = block.member("is_error") == Some("true");
+                let content = block.member("content").unwrap_or("\"\"");
+                let result = result(Cow::Owned(id.to_string()), content, is_error);
+                rows.push(result.into_owned());
+            }
+            BlockKind::Thinking { .. } => thinking.extend(member("thinking")),
+            _ => texts.extend(shown(block)),
+        }
+    }
+    if rows.is_empty() || role == "assistant" || !texts.is_empty() {
+        own.content = Cow::Owned(texts.join("\n"));
+        own.thinking = (!thinking.is_empty()).then(|| thinking.join("\n"));
+        rows.insert(0, own);
+    }
+    rows
+}
+
+/// Returns the text of a block; for media, a word in brackets.
+fn shown(block: &Block<'_>) -> Option<String> {
+    match block.kind {
+        BlockKind::Text | BlockKind::Blank => block.says(),
+        _ => block.member("type").and_then(json::string).map(|kind| ["[", &kind, "]"].concat()),
+    }
+}
+
+fn call<'a>(id: Cow<'a, str>, name: &str, input: Cow<'a, str>) -> MessageRow<'a> {
+    let name = json::string(name).map(|name| Cow::Owned(name.into_owned()));
+    let (tool_call_id, tool_input) = (Some(id), Some(input));
+    MessageRow {
+        role: "tool_use",
+        tool_call_id,
+        tool_name: name,
+        tool_input,
+        ..MessageRow::default()
+    }
+}
+
+fn result<'a>(id: Cow<'a, str>, content: &'a str, is_error: bool) -> MessageRow<'a> {
+    let text = match Content::parse(content) {
+        Ok(Content::Text(_)) => json::string(content).unwrap_or_default(),
+        Ok(Content::Blocks(blocks)) => {
+            Cow::Owned(blocks.iter().filter_map(shown).collect::<Vec<_>>().join("\n"))
+        }
+        Err(_) => Cow::default(),
+    };
+    let (tool_call_id, tool_result) = (Some(id), Some(text));
+    MessageRow { role: "tool_result", tool_call_id, tool_result, is_error, ..MessageRow::default() }
+}
+
+impl MessageRow<'_> {
+    /// Returns the row with owned data.
+    fn into_owned(self) -> MessageRow<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        MessageRow {
+            content: owned(self.content),
+            tool_call_id: self.tool_call_id.map(owned),
+            tool_name: self.tool_name.map(owned),
+            tool_input: self.tool_input.map(owned),
+            tool_result: self.tool_result.map(owned),
+            model: self.model.map(owned),
+            ..self
+        }
+    }
+}
+
+/// Members with columns of their own.
+const COLUMNS: [&str; 12] = [
+    "type",
+    "id",
+    "ts",
+    "content",
+    "output",
+    "input",
+    "tool_use_id",
+    "name",
+    "is_error",
+    "model",
+    "reasoning",
+    "interrupted",
+];
+
+/// Returns the members of a record that have no column of their own, as JSON.
+fn others(object: &Object<'_>) -> Option<String> {
+    let rest = object.members().filter(|member| !COLUMNS.contains(&&*member.name()));
+    let rest = rest.fold(Members::new(), Members::member);
+    (!rest.is_empty()).then(|| rest.into_json())
+}
+
+fn usage(record: &Record<'_>, object: &Object<'_>) -> Option<UsageRow> {
+    let kind = match record.body {
+        Body::Assistant { .. } | Body::Interrupted { .. } => "reply",
+        Body::Compaction { .. } => "compaction",
+        Body::Checkpoint(_) => "checkpoint",
+        _ => return None,
+    };
+    // A record that has only an address for an id is not the same one in another file.
+    let own = Some(&*record.id).filter(|id| !id.starts_with('@')).map(str::to_owned);
+    Some(UsageRow {
+        kind,
+        call: string(object, "request_id").or(own),
+        model: string(object, "model"),
+        provider: string(object, "provider"),
+        counts: object.get("usage").and_then(Counts::read)?,
+    })
+}
+
+fn other(record: &Record<'_>, object: &Object<'_>) -> Option<OtherRow> {
+    let text = |name: &str| string(object, name);
+    Some(match &record.body {
+        Body::Session => OtherRow::Session(session(object)),
+        Body::Label => OtherRow::Label(text("label")?),
+        Body::Compaction { summary, first_kept, retry_of, .. } => {
+            OtherRow::Compaction(CompactionRow {
+                summary: summary.text.clone(),
+                first_kept: first_kept.clone(),
+                before: object.number("tokens_before"),
+                after: object.number("tokens_after"),
+                strategy: text("strategy"),
+                model: text("model"),
+                needs_retry: summary.needs_retry,
+                retry_of: retry_of.clone(),
+            })
+        }
+        Body::Checkpoint(_) => OtherRow::Checkpoint(CheckpointRow {
+            summary: text("summary").unwrap_or_default(),
+            tokens: object.number("tokens_at_checkpoint"),
+            messages: object.number("message_count_at_checkpoint"),
+            topics: object.get("topics").map(str::to_owned),
+            decisions: object.get("key_decisions").map(str::to_owned),
+            questions: object.get("open_questions").map(str::to_owned),
+            generated_by: text("generated_by"),
+            covers_up_to: text("covers_up_to"),
+        }),
+        Body::Error => OtherRow::Failure(FailureRow {
+            class: text("class").unwrap_or_else(|| "unknown".to_owned()),
+            status: object.number("status"),
+            model: text("model"),
+            message: text("message").unwrap_or_default(),
+        }),
+        Body::Retract { target } => OtherRow::Retraction(target.clone()),
+        _ => return None,
+    })
+}
+
+fn session(object: &Object<'_>) -> SessionRow {
+    let inside = |name: &str, member: &str| {
+        object.get(name).and_then(|raw| string(&Object::parse(raw).ok()?, member))
+    };
+    let created = string(object, "created").and_then(|text| time::of_text(&text));
+    SessionRow {
+        id: string(object, "id"),
+        key: string(object, "key"),
+        label: string(object, "label"),
+        created: created.map(seconds),
+        dialect: inside("source", "dialect"),
+        parent: inside("parent", "session"),
+    }
+}
+
+/// Converts microseconds to seconds.
+fn seconds(micros: i64) -> f64 {
+    micros as f64 / 1e6
+}
+
+fn string(object: &Object<'_>, name: &str) -> Option<String> {
+    object.string(name).map(Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Input;
+    use crate::input::lines::Lines;
+
+    /// Passes the rows of one record to `check`.
+    fn with(text: &str, check: impl FnOnce(Rows<'_>)) {
+        let input = Input::memory("t", text.as_bytes().to_vec());
+        let mut lines = Lines::of(&input);
+        let line = lines.batch().unwrap().unwrap().next().unwrap().unwrap();
+        check(Rows::of(&Record::new(line).unwrap()));
+    }
+
+    #[test]
+    fn each_part_of_a_conversation_is_a_message() {
+        let reply = r#"{"type":"assistant","id":"a1","ts":5.5,"model":"m","request_id":"r","usage":{"input_tokens":3,"output_tokens":2},"content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"see"},{"type":"tool_use","id":"t","name":"read","input":{"path":"a\nb"}},{"type":"image","source":{}}]}"#;
+        with(reply, |rows| {
+            assert_eq!(rows.timestamp, Some(5.5));
+            let [own, call] = &rows.messages[..] else { panic!("{rows:?}") };
+            assert_eq!((own.role, &*own.content), ("assistant", "see\n[image]"));
+            assert_eq!(own.thinking.as_deref(), Some("hm"));
+            assert_eq!(own.model.as_deref(), Some("m"));
+            let raw = r#"{"request_id":"r","usage":{"input_tokens":3,"output_tokens":2}}"#;
+            assert_eq!(own.raw.as_deref(), Some(raw));
+            assert_eq!((call.role, call.tool_name.as_deref()), ("tool_use", Some("read")));
+            assert_eq!(call.searched(), "read\n{\"path\":\"a\nb\"}");
+            assert_eq!(call.file(), Some(FileRow { path: "a\nb".into(), access: Access::Read }));
+            let usage = rows.usage.unwrap();
+            assert_eq!((usage.call.as_deref(), usage.counts.output), (Some("r"), 2));
+        });
+        let results = r#"{"type":"user","content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":[{"type":"text","text":"no"}]}]}"#;
+        with(results, |rows| {
+            let [row] = &rows.messages[..] else { panic!("{rows:?}") };
+            assert_eq!(
+                (row.role, row.tool_result.as_deref(), row.is_error),
+                ("tool_result", Some("no"), true)
+            );
+        });
+        with(r#"{"type":"user","content":"hi"}"#, |rows| {
+            assert_eq!((&*rows.messages[0].content, rows.messages[0].raw.as_deref()), ("hi", None));
+        });
+    }
+
+    #[test]
+    fn other_records_are_not_messages() {
+        for (text, is_expected) in [
+            (
+                r#"{"type":"retract","target":"x"}"#,
+                (|row| matches!(row, OtherRow::Retraction(_))) as fn(_) -> _,
+            ),
+            (r#"{"type":"label","label":"x"}"#, |row| matches!(row, OtherRow::Label(_))),
+            (r#"{"type":"error","class":"auth","status":401,"message":"no"}"#, |row| {
+                matches!(row, OtherRow::Failure(FailureRow { status: Some(401), .. }))
+            }),
+            (
+                r#"{"type":"session","id":"s","created":"1970-01-01T00:00:02Z","source":{"dialect":"codex"}}"#,
+                |row| {
+                    matches!(
+                        row,
+                        OtherRow::Session(SessionRow { created: Some(2.0), dialect: Some(_), .. })
+                    )
+                },
+            ),
+        ] {
+            with(text, |rows| {
+                assert!(rows.messages.is_empty() && rows.other.is_some_and(is_expected), "{text}");
+            });
+        }
+    }
+}
