@@ -27,6 +27,7 @@ pub mod walk;
 mod words;
 mod wrap;
 
+use crate::exit::{Exit, fail};
 use crate::finding::Finding;
 use crate::input::{self, Input};
 use crate::messages::{range, view};
@@ -61,6 +62,8 @@ pub struct ShowOptions {
     pub full: bool,
     /// Show only this many of the last turns.
     pub limit_turns: Option<u64>,
+    /// Show only the turn with this number, from 1.
+    pub turn: Option<u64>,
     /// The patterns to redact before anything is shown.
     pub redact: Option<Patterns>,
     /// The prices of tokens.
@@ -79,6 +82,7 @@ impl Default for ShowOptions {
         ShowOptions {
             full: false,
             limit_turns: None,
+            turn: None,
             redact: None,
             prices: None,
             zone: TimeZone::UTC,
@@ -276,11 +280,13 @@ pub struct ShowNotes {
     pub replaced: usize,
 }
 
-/// The position where reading begins.
+/// The part to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// The byte offset over all inputs.
+    /// The byte offset of its beginning, over all inputs.
     pub offset: u64,
+    /// The byte offset of its end, unless it goes on to the end of the inputs.
+    pub end: Option<u64>,
     /// The number of turns before it.
     pub turns: u64,
 }
@@ -299,9 +305,25 @@ impl Start {
         match (turns, starts.get(turns)) {
             (0, _) if limit > 0 => Ok(Start::default()),
             (_, offset) => {
-                Ok(Start { offset: offset.copied().unwrap_or(end), turns: turns as u64 })
+                let offset = offset.copied().unwrap_or(end);
+                Ok(Start { offset, end: None, turns: turns as u64 })
             }
         }
+    }
+
+    /// Returns turn `number`, counted from 1.
+    ///
+    /// # Errors
+    /// 1 if there is no such turn; or if an input cannot be read.
+    pub fn of_turn(inputs: &[Input], number: u64) -> anyhow::Result<Start> {
+        let starts = range::turn_starts(inputs, input::total(inputs))?;
+        let turns = number.saturating_sub(1);
+        let index = usize::try_from(turns).unwrap_or(usize::MAX);
+        let Some(offset) = starts.get(index).copied().filter(|_| number > 0) else {
+            let text = format!("cannot show turn {number}: the turns are 1 to {}", starts.len());
+            return fail(Exit::Failed, text);
+        };
+        Ok(Start { offset, end: starts.get(index + 1).copied(), turns })
     }
 }
 
@@ -330,7 +352,11 @@ pub fn show(
         })?;
         Ok(chart)
     };
-    let (start, view) = (Start::find(inputs, options.limit_turns)?, Rc::new(view::whole(inputs)?));
+    let start = match options.turn {
+        Some(number) => Start::of_turn(inputs, number)?,
+        None => Start::find(inputs, options.limit_turns)?,
+    };
+    let view = Rc::new(view::whole(inputs)?);
     let read = |each: &mut dyn FnMut(&ShownEntry) -> io::Result<()>| -> anyhow::Result<ShowNotes> {
         let mut walk = TranscriptWalk::new(Rc::clone(&view), options.redact.as_ref(), start);
         walk.read_all(inputs, each)?;

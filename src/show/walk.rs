@@ -96,7 +96,8 @@ impl<'v> TranscriptWalk<'v> {
     /// # Errors
     /// See [`TranscriptWalk::read`].
     pub fn read_all(&mut self, inputs: &[Input], each: &mut Each<'_>) -> anyhow::Result<()> {
-        self.read(inputs, self.start.offset..u64::MAX, each)
+        let Start { offset, end, .. } = self.start;
+        self.read(inputs, offset..end.unwrap_or(u64::MAX), each)
     }
 
     /// Reads the lines in a byte range over all inputs. The range begins at the start of a line.

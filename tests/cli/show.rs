@@ -176,6 +176,13 @@ fn the_last_turns_keep_their_numbers() {
     assert_eq!(turns(&["--limit-turns", "9"]), 5);
     show(&conversation, &["--limit-turns", "2", "--width", "24"]).success().stdout("── turn 4 ──────────────\n\nuser\n  q4\n\nassistant\n  a4\n\n── turn 5 ──────────────\n\nuser\n  q5\n\nassistant\n  a5\n");
     show(&conversation, &["--limit-turns", "0"]).success().stdout("");
+    show(&conversation, &["--turn", "4", "--width", "24"])
+        .success()
+        .stdout("── turn 4 ──────────────\n\nuser\n  q4\n\nassistant\n  a4\n");
+    for turn in ["0", "6"] {
+        let run = show(&conversation, &["--turn", turn]).code(1).stdout("");
+        run.stderr(format!("claw-show: cannot show turn {turn}: the turns are 1 to 5\n"));
+    }
     show(&conversation, &["--limit-turns", "1", "--format", "html"])
         .success()
         .stdout(contains("id=\"turn-5\""));

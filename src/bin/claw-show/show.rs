@@ -53,11 +53,14 @@ pub struct ShowArgs {
     /// Show only the last N turns
     #[arg(long, value_name = "N")]
     pub limit_turns: Option<u64>,
+    /// Show only turn N, counted from 1
+    #[arg(long, value_name = "N", conflicts_with_all = ["follow", "limit_turns"])]
+    pub turn: Option<u64>,
     /// Show the file, and then what is appended to it, until a signal ends the program
     #[arg(long)]
     pub follow: bool,
     /// Render Markdown from standard input for a terminal as it arrives, instead of a transcript
-    #[arg(long, conflicts_with_all = ["format", "full", "limit_turns", "follow", "prices", "redact"])]
+    #[arg(long, conflicts_with_all = ["format", "full", "limit_turns", "turn", "follow", "prices", "redact"])]
     pub markdown: bool,
     /// Number of columns of the text, at least 24 (default: COLUMNS, the width of the terminal, or 80)
     #[arg(long, value_name = "N")]
@@ -161,6 +164,7 @@ impl ShowArgs {
         Ok(ShowOptions {
             full: self.full,
             limit_turns: self.limit_turns,
+            turn: self.turn,
             redact: self.redact.patterns()?,
             prices: self.prices.as_deref().map(prices).transpose()?,
             zone: TimeZone::try_system().unwrap_or(TimeZone::UTC),
