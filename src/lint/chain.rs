@@ -16,23 +16,28 @@ use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};
 use crate::id::Id;
 use crate::input::Input;
+use crate::input::block::BLOCK;
 use crate::input::line::{Line, LineObject};
 use crate::json::Object;
 use crate::json::write::opening;
 use crate::record::{self, LineHash};
-use std::collections::HashSet;
+use anyhow::Context;
+use std::collections::{HashSet, VecDeque};
+use std::io::{self, BufRead, BufReader, Read};
 
 /// Checks the ids in an input. `damaged` contains the numbers of the lines that already have a finding.
 ///
 /// # Errors
 /// When the input cannot be read.
 pub fn check(input: &Input, damaged: &HashSet<u64>) -> anyhow::Result<Vec<Finding>> {
-    let bytes = input.bytes()?;
-    let lines = ChainLines::of(&bytes);
+    let mut lines = ChainLines::of(input);
     let mut findings = Vec::new();
     // The number of following lines whose mismatch is part of an earlier finding.
     let mut explained = 0;
-    for index in 0..lines.lines.len() {
+    for index in 0.. {
+        if !lines.move_to(index).with_context(|| format!("cannot read '{}'", input.name))? {
+            break;
+        }
         if damaged.contains(&(index as u64 + 1)) {
             explained = 1;
             continue;
@@ -49,9 +54,9 @@ pub fn check(input: &Input, damaged: &HashSet<u64>) -> anyhow::Result<Vec<Findin
             rules::LINES_SWAPPED => 2,
             _ => 1,
         };
-        let line = lines.lines[at];
-        let offset = (line.as_ptr().addr() - bytes.as_ptr().addr()) as u64;
-        let (length, number) = (line.len() as u64, at as u64 + 1);
+        let number = at as u64 + 1;
+        let HeldLine { offset, ref bytes } = lines.held[at - lines.first];
+        let length = bytes.len() as u64;
         let place = Place { input: input.name.clone(), line: Some(number), offset, length };
         let id = lines.sealed(at).map(|sealed| Id::from(sealed.id));
         findings.push(Finding { rule, place, id, message: message(rule, number) });
@@ -119,26 +124,70 @@ impl RunningChain {
     }
 }
 
-/// The lines of an input.
-struct ChainLines<'a> {
-    lines: Vec<&'a [u8]>,
+/// The lines of an input around the one that is checked.
+struct ChainLines<'i> {
+    reader: BufReader<InputReader<'i>>,
+    /// The lines in memory: the one that is checked, and the two before and after it.
+    held: VecDeque<HeldLine>,
+    /// The index of the first of them.
+    first: usize,
+    /// The offset at which the next line begins.
+    next: u64,
 }
 
-impl<'a> ChainLines<'a> {
-    fn of(bytes: &'a [u8]) -> ChainLines<'a> {
-        let mut begin = 0;
-        let line = |end| &bytes[std::mem::replace(&mut begin, end + 1)..end];
-        let ends = memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]);
-        ChainLines { lines: ends.map(line).collect() }
+/// A line in memory.
+#[derive(Default)]
+struct HeldLine {
+    offset: u64,
+    /// Its bytes, without the line feed.
+    bytes: Vec<u8>,
+}
+
+impl<'i> ChainLines<'i> {
+    fn of(input: &'i Input) -> ChainLines<'i> {
+        let reader = BufReader::with_capacity(BLOCK, InputReader { input, offset: 0 });
+        ChainLines { reader, held: VecDeque::new(), first: 0, next: 0 }
     }
 
-    fn sealed(&self, index: usize) -> Option<Sealed<'a>> {
-        self.lines.get(index).and_then(|line| Sealed::read(line))
+    /// Reads the lines around the line at `index`, which must not be less than before. Returns false if there is no
+    /// such line.
+    fn move_to(&mut self, index: usize) -> io::Result<bool> {
+        while self.first + self.held.len() <= index + 2 {
+            let is_past = self.first + 2 < index && !self.held.is_empty();
+            let mut line = if is_past { self.drop_first() } else { HeldLine::default() };
+            line.bytes.clear();
+            let length = self.reader.read_until(b'\n', &mut line.bytes)?;
+            if length == 0 {
+                break;
+            }
+            if line.bytes.last() == Some(&b'\n') {
+                line.bytes.pop();
+            }
+            line.offset = self.next;
+            self.next += length as u64;
+            self.held.push_back(line);
+        }
+        Ok(index < self.first + self.held.len())
+    }
+
+    /// Removes the first line, so that its memory is used again.
+    fn drop_first(&mut self) -> HeldLine {
+        self.first += 1;
+        self.held.pop_front().unwrap_or_default()
+    }
+
+    fn line(&self, index: usize) -> Option<&[u8]> {
+        let line = self.held.get(index.checked_sub(self.first)?)?;
+        Some(&line.bytes)
+    }
+
+    fn sealed(&self, index: usize) -> Option<Sealed<'_>> {
+        self.line(index).and_then(Sealed::read)
     }
 
     /// Returns the line before the line at `index`; an empty one for the first line.
-    fn before(&self, index: usize) -> &'a [u8] {
-        index.checked_sub(1).map_or(&b""[..], |before| self.lines[before])
+    fn before(&self, index: usize) -> &[u8] {
+        index.checked_sub(1).and_then(|before| self.line(before)).unwrap_or_default()
     }
 
     /// Returns true if the line's id matches with `before` as the previous line; `None` if the line has no id to
@@ -149,7 +198,7 @@ impl<'a> ChainLines<'a> {
 
     /// Finds the cause of a mismatch at the line `index`: the rule, and the index of the line concerned.
     fn diagnose(&self, index: usize) -> (&'static Rule, usize) {
-        let (line, before) = (self.lines[index], self.before(index));
+        let (line, before) = (self.before(index + 1), self.before(index));
         if let Some(other) = index.checked_sub(1)
             && self.sealed(other).is_none()
             && self.fits(index, self.before(other)) == Some(true)
@@ -168,8 +217,22 @@ impl<'a> ChainLines<'a> {
     /// Returns true if the line and the next one were swapped: this line matches after the next one, and the line
     /// after both matches after this line.
     fn is_swapped(&self, index: usize) -> bool {
-        self.fits(index, self.lines[index + 1]) == Some(true)
-            && self.fits(index + 2, self.lines[index]).unwrap_or(true)
+        self.fits(index, self.before(index + 2)) == Some(true)
+            && self.fits(index + 2, self.before(index + 1)).unwrap_or(true)
+    }
+}
+
+/// Reads the bytes of an input in order.
+struct InputReader<'i> {
+    input: &'i Input,
+    offset: u64,
+}
+
+impl Read for InputReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read_at(self.offset, buffer)?;
+        self.offset += read as u64;
+        Ok(read)
     }
 }
 

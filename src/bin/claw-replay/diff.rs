@@ -11,6 +11,8 @@ use crate::transcript::{OpenFile, Transcript};
 use anyhow::Context;
 use clawutils::cli::Log;
 use clawutils::exit::{Exit, fail};
+use clawutils::input::Input;
+use clawutils::input::block::BLOCK;
 use clawutils::json::Object;
 use clawutils::json::write::Members;
 use std::collections::HashSet;
@@ -72,6 +74,20 @@ fn is_directory(path: &Path) -> anyhow::Result<bool> {
     Ok(meta?.is_dir())
 }
 
+/// Returns true if two inputs have the same bytes.
+fn is_equal(a: &Input, b: &Input) -> anyhow::Result<bool> {
+    if a.length != b.length {
+        return Ok(false);
+    }
+    for from in (0..a.length).step_by(BLOCK) {
+        let to = (from + BLOCK as u64).min(a.length);
+        if a.part(from, to)? != b.part(from, to)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Returns an error if one directory is inside the other, because each file in both would have two paths.
 fn refuse_nested(a: &Path, b: &Path) -> anyhow::Result<()> {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -117,9 +133,7 @@ impl Mode for Diff {
             return Ok(present(&path, Change::Removed, None));
         }
         let other = OpenFile::open(&self.b.join(inside))?.into_transcript()?;
-        if transcript.input.length == other.input.length
-            && transcript.input.bytes()? == other.input.bytes()?
-        {
+        if is_equal(&transcript.input, &other.input)? {
             return Ok(present(&path, Change::Same, None));
         }
         let [old, new] = [transcript, &other].map(|side| self.check.run(side));

@@ -97,6 +97,11 @@ fn memory_does_not_depend_on_the_size_of_a_transcript() {
         ulimit -v $((code + 16 * 1024)) && exec claw-replay check --quiet --jobs 1 d";
     let report = sandbox.sh(limited).assert().success().json_one();
     assert_eq!(report["numbers"]["records"], 106);
+    // A blank line makes the chain of ids uncertain, which is then examined line by line.
+    sandbox.sh("{ echo; cat d/large.jsonl; } >x; mv x d/large.jsonl").assert().success();
+    assert_eq!(sandbox.sh(limited).assert().success().json_one()["numbers"], report["numbers"]);
+    let compared = limited.replace("check --quiet --jobs 1 d", "diff --quiet --jobs 1 d e");
+    sandbox.sh(&format!("cp -r d e; {compared}")).assert().success();
 }
 
 /// The arguments of each mode that examines transcripts.
