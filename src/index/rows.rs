@@ -169,18 +169,9 @@ impl MessageRow<'_> {
     /// Returns the text to search for: that of the message, or the call's name and input, or the result.
     #[must_use]
     pub fn searched(&self) -> String {
-        let parts = [
-            Some(&self.content).filter(|text| !text.is_empty()).map(AsRef::as_ref),
-            self.thinking.as_deref(),
-            self.tool_name.as_deref(),
-            self.tool_result.as_deref(),
-        ];
-        let mut text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
-        if let Some(input) = &self.tool_input {
-            text.push('\n');
-            text.push_str(&json::unescaped(input));
-        }
-        text
+        let MessageRow { content, thinking, tool_name, tool_input, tool_result, .. } = self;
+        let parts = [Some(&**content), thinking.as_deref(), tool_name.as_deref()];
+        searched(parts, tool_input.as_deref(), tool_result.as_deref())
     }
 
     /// Returns the file that the call names.
@@ -190,6 +181,18 @@ impl MessageRow<'_> {
         let access = details::access(name)?;
         Some(FileRow { path: details::path(input)?, access })
     }
+}
+
+/// Returns the text to search for in a message: `parts`, and the input and the result of a tool.
+#[must_use]
+pub fn searched(parts: [Option<&str>; 3], input: Option<&str>, result: Option<&str>) -> String {
+    let parts = parts.into_iter().chain([result]).flatten().filter(|text| !text.is_empty());
+    let mut text = parts.collect::<Vec<_>>().join("\n");
+    if let Some(input) = input {
+        text.push('\n');
+        text.push_str(&json::unescaped(input));
+    }
+    text
 }
 
 impl<'a> Rows<'a> {

@@ -1,5 +1,6 @@
 //! claw-index: the database equals the transcripts, however it was updated, and finds their words.
 
+mod peers;
 mod queries;
 mod search;
 mod updates;

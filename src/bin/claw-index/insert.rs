@@ -1,13 +1,15 @@
 //! Writes rows into the tables.
 
+use crate::asides::{SourceCall, SourceCalls};
 use crate::retract;
-use crate::session::{Session, Turn};
+use crate::session::{Session, Turn, rows_of};
 use clawutils::compact::details::Access;
 use clawutils::finding::Finding;
 use clawutils::index::rows::{CheckpointRow, CompactionRow, FailureRow, MessageRow, UsageRow};
 use clawutils::index::words;
 use clawutils::usage::Counts;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
+use std::collections::HashSet;
 
 /// The prepared statements.
 pub struct Inserter<'c> {
@@ -196,13 +198,26 @@ impl<'c> Inserter<'c> {
         place: &RecordPlace<'_>,
         usage: &UsageRow,
     ) -> rusqlite::Result<()> {
+        self.usage_row(session, (session.row(own), session.turn.turn), place.timestamp, usage)?;
+        let all = number(usage.counts.all());
+        session.tokens = session.tokens.saturating_add(all);
+        session.turn.tokens = session.turn.tokens.saturating_add(all);
+        Ok(())
+    }
+
+    fn usage_row(
+        &mut self,
+        session: &Session,
+        (row, turn): (i64, i64),
+        timestamp: Option<f64>,
+        usage: &UsageRow,
+    ) -> rusqlite::Result<()> {
         let Counts { input, cache_read, cache_write, output } = usage.counts;
-        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.usage.execute(params![
-            session.row(own),
+            row,
             session.key,
-            session.turn.turn,
-            place.timestamp,
+            turn,
+            timestamp,
             usage.kind,
             usage.call,
             usage.provider,
@@ -212,9 +227,24 @@ impl<'c> Inserter<'c> {
             number(cache_write),
             number(output),
         ])?;
-        let all = number(usage.counts.all());
-        session.tokens = session.tokens.saturating_add(all);
-        session.turn.tokens = session.turn.tokens.saturating_add(all);
+        Ok(())
+    }
+
+    /// Writes the calls that are not part of the conversation. Their rows count down from the last one of the session.
+    pub fn asides(&mut self, session: &Session, calls: &SourceCalls) -> rusqlite::Result<()> {
+        let own = "DELETE FROM usage WHERE session_key = ? AND kind = 'aside'";
+        self.database.execute(own, [&session.key])?;
+        let known = "SELECT call FROM usage WHERE session_key = ? AND call IS NOT NULL";
+        let mut known = self.database.prepare(known)?;
+        let known = known.query_map([&session.key], |row| row.get::<_, String>(0))?;
+        let known = known.collect::<rusqlite::Result<HashSet<_>>>()?;
+        let is_aside =
+            |call: &&SourceCall| call.usage.call.as_ref().is_some_and(|id| !known.contains(id));
+        let [_, mut row] = rows_of(session.number);
+        for SourceCall { timestamp, usage, .. } in calls.all().filter(is_aside) {
+            self.usage_row(session, (row, 0), *timestamp, usage)?;
+            row -= 1;
+        }
         Ok(())
     }
 
@@ -357,4 +387,9 @@ impl<'c> Inserter<'c> {
         ])?;
         Ok(())
     }
+}
+
+/// Converts a count to SQLite's integer.
+fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,5 +1,6 @@
 //! claw-index: search and query transcripts in a database that is made from them.
 
+mod asides;
 mod database;
 mod files;
 mod insert;

@@ -1,5 +1,6 @@
 //! Reads the records of a transcript into rows.
 
+use crate::asides::SourceCalls;
 use crate::insert::{Inserter, RecordPlace};
 use crate::session::Session;
 use crate::transcript::ReadState;
@@ -25,6 +26,8 @@ pub struct SessionReader<'s, 'c> {
     inserter: &'s mut Inserter<'c>,
     session: Session,
     turns: Turns,
+    /// The calls in a project file of Claude Code.
+    calls: Option<SourceCalls>,
 }
 
 impl<'s, 'c> SessionReader<'s, 'c> {
@@ -34,9 +37,10 @@ impl<'s, 'c> SessionReader<'s, 'c> {
         inserter: &'s mut Inserter<'c>,
         key: &str,
         state: &ReadState,
+        calls: Option<SourceCalls>,
     ) -> rusqlite::Result<SessionReader<'s, 'c>> {
         let session = Session::open(database, key, state.next_row)?;
-        Ok(SessionReader { inserter, session, turns: Turns::after(state.in_prompt) })
+        Ok(SessionReader { inserter, session, turns: Turns::after(state.in_prompt), calls })
     }
 
     /// Reads the part of a transcript that was not read before, and updates `state`.
@@ -136,8 +140,13 @@ impl<'s, 'c> SessionReader<'s, 'c> {
     }
 
     fn rows(&mut self, input: &Input, record: &Record<'_>) -> anyhow::Result<()> {
-        let rows = Rows::of(record);
+        let mut rows = Rows::of(record);
         let place = input.original(&record.place);
+        if let Some(usage) = &mut rows.usage
+            && let Some(id) = self.calls.as_ref().and_then(|calls| calls.id_at(place.offset))
+        {
+            usage.call = Some(id.to_owned());
+        }
         let place = RecordPlace {
             id: &record.id,
             offset: place.offset.cast_signed(),
@@ -178,6 +187,9 @@ impl<'s, 'c> SessionReader<'s, 'c> {
 
     /// Writes what concerns the whole session.
     pub fn finish(mut self) -> rusqlite::Result<()> {
+        if let Some(calls) = &self.calls {
+            self.inserter.asides(&self.session, calls)?;
+        }
         self.inserter.finish(&mut self.session)
     }
 }

@@ -191,11 +191,11 @@ CREATE TABLE findings (
   PRIMARY KEY (session_key, n)
 );
 
--- The full-text index of the messages, by row. It has no copy of the texts.
+-- The full-text index of the messages, by row. It has no copy of the texts, so to delete a row, its text must be given.
+-- Versions of SQLite before 3.43 do not know the option with which that is not necessary, and could not open the file.
 CREATE VIRTUAL TABLE messages_fts USING fts5 (
   text,
   content = '',
-  contentless_delete = 1,
   tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co'"
 );
 

@@ -7,11 +7,13 @@
 //! A last line without a line feed may be incomplete. If it is a whole record, it is indexed, and the next update of
 //! this transcript reads all of it again.
 
+use crate::asides::SourceCalls;
 use crate::files::FoundFile;
 use crate::insert::Inserter;
 use crate::reader::SessionReader;
-use clawutils::cli::open_transcript;
+use clawutils::cli::{DialectArgs, open_file};
 use clawutils::exit::{self, Exit};
+use clawutils::index::{rows, words};
 use clawutils::input::Input;
 use clawutils::redact::Patterns;
 use clawutils::session::probe::Stamp;
@@ -100,9 +102,28 @@ pub fn delete(database: &Connection, key: &str) -> rusqlite::Result<()> {
         .query_row("SELECT number FROM sessions WHERE key = ?", [key], |row| row.get::<_, i64>(0))
         .optional()?;
     let Some(number) = number else { return Ok(()) };
-    let rows = crate::session::rows_of(number);
-    database.execute("DELETE FROM messages_fts WHERE rowid BETWEEN ? AND ?", rows)?;
+    delete_texts(database, crate::session::rows_of(number))?;
     database.execute("DELETE FROM sessions WHERE key = ?", [key])?;
+    Ok(())
+}
+
+/// Deletes rows from the full-text index.
+fn delete_texts(database: &Connection, range: [i64; 2]) -> rusqlite::Result<()> {
+    let mut select = database.prepare(
+        "SELECT row, content, thinking, tool_name, tool_input, tool_result FROM messages \
+        WHERE row BETWEEN ? AND ?",
+    )?;
+    let mut delete = database
+        .prepare("INSERT INTO messages_fts (messages_fts, rowid, text) VALUES ('delete', ?, ?)")?;
+    let mut messages = select.query(range)?;
+    while let Some(message) = messages.next()? {
+        let text = |index: usize| -> rusqlite::Result<Option<&str>> {
+            Ok(message.get_ref(index)?.as_str_or_null()?)
+        };
+        let parts = [text(1)?, text(2)?, text(3)?];
+        let searched = rows::searched(parts, text(4)?, text(5)?);
+        delete.execute(params![message.get::<_, i64>(0)?, words::indexed(&searched)])?;
+    }
     Ok(())
 }
 
@@ -116,7 +137,8 @@ pub fn update(
     (file, stamp): (&FoundFile, Stamp),
     (redaction, is_full): (&Redaction, bool),
 ) -> anyhow::Result<Outcome> {
-    let input = match open_transcript(&file.path) {
+    let source = open_file(&file.path)?;
+    let input = match DialectArgs::default().open(source.clone()) {
         Ok(input) => input,
         Err(error) if exit::status(&error) == Exit::Data && !file.is_given => {
             delete(database, &file.key())?;
@@ -146,7 +168,8 @@ pub fn update(
     state.stamp = stamp;
     state.is_translated = input.origin().is_some();
     state.redaction.clone_from(&redaction.digest);
-    let mut reader = SessionReader::begin(&change, inserter, &key, &state)?;
+    let calls = SourceCalls::read(&source, &input)?;
+    let mut reader = SessionReader::begin(&change, inserter, &key, &state, calls)?;
     reader.read(&input, &mut state, redaction.patterns.as_ref())?;
     reader.finish()?;
     state.digest = digest(&input, &state)?;
@@ -168,8 +191,11 @@ fn compare(
         Outcome::Again("it has become shorter")
     } else if before.has_tail {
         Outcome::Again("its last line was not complete")
-    } else if !before.is_translated && stamp.size == before.stamp.size
-        || digest(input, before)? != before.digest
+    } else if before.is_translated && digest(input, before)? != before.digest {
+        // Another branch is the current one, for example, or a reply has further parts.
+        Outcome::Again("its earlier part now reads differently")
+    } else if !before.is_translated
+        && (stamp.size == before.stamp.size || digest(input, before)? != before.digest)
     {
         Outcome::Again("it has changed in place")
     } else {
