@@ -19,7 +19,7 @@ use clawutils::truncate;
 use divan::Bencher;
 use divan::counter::BytesCount;
 
-/// Returns the transcript in the file `CLAW_BENCH`, or a small generated one to try the benchmarks.
+/// Returns the transcript in the file that `CLAW_BENCH` names, or a small generated one to try the benchmarks.
 fn transcript() -> Vec<u8> {
     if let Some(path) = std::env::var_os("CLAW_BENCH") {
         return std::fs::read(path).expect("CLAW_BENCH names a file");

@@ -3,12 +3,12 @@
 
     spark_replay.py --paths FILE [--partitions N] [--output DIR] -- MODE [OPTION ...] >reports
 
-The paths, one per line and in UTF-8, must lead to the transcripts on each machine of the cluster. claw-replay must be
-installed on each machine, in a directory that is in the PATH of the driver; workers get only this PATH and HOME.
-Without --output, the driver collects all reports and writes them to standard output. With it, the executors write
-several files to a directory; the reports are these files, joined in the order of their names. Give the reports to
-`claw-replay merge` for the exit status. If a worker ends with a status other than 0, 1 or 65, its task fails; Spark
-repeats the task, and ends with an error if it keeps failing.
+FILE has the paths, one per line and in UTF-8. They must name the transcripts on each machine of the cluster.
+claw-replay must be installed on each machine, in a directory that is in the PATH of the driver; workers get only this
+PATH and HOME. Without --output, the driver collects all reports and writes them to standard output. With it, the
+executors write several files to a directory; the reports are these files, joined in the order of their names. Give the
+reports to `claw-replay merge` for the exit status. If a worker ends with a status other than 0, 1 or 65, its task
+fails; Spark repeats the task, and ends with an error if it keeps failing.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-# Turns the statuses that are about transcripts into 0, because Spark takes any other status for a failure of the task.
+# Turns the statuses that describe transcripts into 0, because Spark treats any other status as a failure of the task.
 WORKER = '"$@"; status=$?; case $status in 0 | 1 | 65) ;; *) exit $status ;; esac'
 
 

@@ -1,8 +1,8 @@
 //! Exit statuses, and errors with an exit status.
 //!
-//! Only [`Exit`] knows the numbers. A stage reports a failure as an [`Error`], or as any error with an
-//! `Error` or [`std::io::Error`] in its chain. [`status`] returns the exit status of such an error, and
-//! [`text`] its message.
+//! The numbers are defined only in [`Exit`]. A stage reports a failure as an [`Error`], or as any error
+//! with an `Error` or [`std::io::Error`] in its chain. [`status`] returns the exit status of such an error,
+//! and [`text`] its message.
 
 use crate::json::write::Members;
 use std::fmt;
@@ -38,7 +38,7 @@ pub enum Exit {
     Io = 74,
     /// 75: rate limited, overloaded or locked; try again later.
     TryLater = 75,
-    /// 76: the provider refuses the form of the request.
+    /// 76: the provider rejects the request as invalid.
     Refused = 76,
     /// 77: permission denied: API key, account or file mode.
     Permission = 77,

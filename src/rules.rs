@@ -1,6 +1,6 @@
-//! The rules that a provider enforces on a list of messages. The messages of claw-rebuild break none of them, except
-//! that the conversation may be unfinished. claw-check reports violations, and claw-call refuses to send messages that
-//! break one.
+//! The rules that a provider enforces on a list of messages. The messages that claw-rebuild writes break none of them,
+//! except that the conversation may be unfinished. claw-check reports violations, and claw-call refuses to send
+//! messages that break one.
 
 use crate::exit::{Exit, fail};
 use crate::id::is_id;

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn all_vectors_mark_every_byte_at_every_position() {
+    fn vectors_of_each_width_mark_every_byte_at_every_position() {
         let kinds: [fn(u8) -> bool; 5] = [
             |byte| byte == b'"',
             |byte| byte == b'\\',

@@ -7,7 +7,7 @@
 //!   file can remain. The file that a writer then appends to is the one that the path names.
 //! - A torn last line is ended with a line feed first, so only that line is lost.
 //! - New files have mode 0600 and new directories 0700, whatever the umask is.
-//! - A file that is a symbolic link is refused. Links among its directories are followed.
+//! - A file that is a symbolic link is refused. Symbolic links earlier in the path are followed.
 //! - The cost depends on the length of the last line, not on the size of the file.
 //!
 //! `O_APPEND` and these locks are not reliable on NFS. There, let only one program write.

@@ -74,7 +74,7 @@ impl TruncateOutcome {
 }
 
 /// Shortens results in `messages` until the limits of `options` are met. `beside` is the rest of the request, and
-/// `gauge` counts the tokens of the whole.
+/// `gauge` counts the tokens of the whole request.
 pub fn truncate(
     messages: &mut Vec<Message<'_>>,
     beside: Request<'_, '_>,

@@ -49,9 +49,9 @@ pub struct Counts {
 impl Counts {
     /// Reads a usage object with the member names of any of these APIs:
     ///
-    /// - chat completions: `prompt_tokens`, which includes cached tokens, and `completion_tokens`. These
+    /// - chat completions: `prompt_tokens` (with cached tokens) and `completion_tokens`. These
     ///   names are tried first, because some gateways add only Anthropic's cache counts to them;
-    /// - Anthropic: `input_tokens`, which excludes cached tokens, the cache counts, and `output_tokens`;
+    /// - Anthropic: `input_tokens` (without cached tokens), the two cache counts, and `output_tokens`;
     /// - Ollama: `prompt_eval_count` and `eval_count`.
     ///
     /// Returns `None` if the size of the prompt is unknown: its count is missing or 0.
@@ -111,8 +111,8 @@ impl fmt::Display for Counts {
     }
 }
 
-/// The provider calls in a transcript, each counted once: identified by the provider's request id, or else by
-/// the place of the record.
+/// The provider calls in a transcript, each counted once. A call is identified by the provider's request id, or
+/// else by the place of its record.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     by_id: HashMap<String, (String, Counts)>,

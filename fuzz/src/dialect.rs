@@ -1,4 +1,5 @@
-//! Lines in claw0's two formats, lines of other programs' trees, and records of clawutils, in any order in one file.
+//! Tests transcripts that mix, in any order, lines in claw0's two formats, lines of other programs' tree-shaped
+//! transcripts, and records of clawutils.
 
 use crate::{expect, laws};
 use clawutils::dialect;

@@ -27,13 +27,13 @@ pub fn check(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
     }
     view::is_found(bytes)?;
     let expected = lines(&rebuilt.messages);
-    same("twice", &lines(&rebuild(bytes)?.messages), &expected)?;
+    same("rebuilt a second time", &lines(&rebuild(bytes)?.messages), &expected)?;
     let ends = line_ends(bytes);
     let parts = ends.get(ends.len() / 2).map(|middle| bytes.split_at(*middle));
     // A byte order mark is ignored only at the beginning of an input.
     if let Some((one, other)) = parts.filter(|(_, other)| !other.starts_with(b"\xEF\xBB\xBF")) {
         let inputs = [one, other].map(|part| Input::memory("t", part.to_vec()));
-        same("in two inputs", &lines(&rebuild_all(&inputs)?.messages), &expected)?;
+        same("split into two inputs", &lines(&rebuild_all(&inputs)?.messages), &expected)?;
     }
     // Only two of the line ends are tried, because trying each would take too long.
     let some = bytes.len() % ends.len().max(1);
@@ -65,7 +65,7 @@ fn line_ends(bytes: &[u8]) -> Vec<usize> {
     feeds.filter(|end| *end < bytes.len()).collect()
 }
 
-/// Returns true if an object in the lines from byte `from` on has a property.
+/// Returns true if `has` accepts an object in the lines from byte `from` on.
 fn any_object(input: &Input, from: u64, has: impl Fn(LineObject<'_>) -> bool) -> bool {
     let mut lines = Lines::new(std::slice::from_ref(input), from..input.length);
     while let Some(batch) = lines.batch().expect("memory can be read") {

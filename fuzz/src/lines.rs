@@ -24,7 +24,7 @@ pub fn run(bytes: &[u8]) {
     let whole: Vec<&[u8]> = lines.iter().map(|(_, line)| line.as_slice()).collect();
     let whole = whole.join(&b'\n');
     let all = input.bytes().unwrap_or_default();
-    assert_eq!(whole, all.strip_suffix(b"\n").unwrap_or(&all), "all bytes are in lines");
+    assert_eq!(whole, all.strip_suffix(b"\n").unwrap_or(&all), "the lines do not have all bytes");
     let Some((middle, _)) = lines.get(lines.len() / 2) else { return };
     assert_eq!(split(&input, *middle), lines[lines.len() / 2..], "lines from byte {middle} on");
     for (offset, line) in &lines {
@@ -98,16 +98,16 @@ fn check_places(line: &[u8], place: Place) {
         match found {
             Ok(LineObject { object, place, .. }) => {
                 let text = object.text();
-                assert!(text.starts_with('{') && json::is_value(text), "an object: {text:?}");
+                assert!(text.starts_with('{') && json::is_value(text), "not an object: {text:?}");
                 let from = (place.offset - whole.start()) as usize;
                 let own = &line[from..from + place.length as usize];
                 let at = memmem::find(own, text.as_bytes());
-                assert!(at.is_some(), "an object at its place, {place:?}: {text:?}");
+                assert!(at.is_some(), "the object is not at its place, {place:?}: {text:?}");
             }
             Err(finding) => {
                 let place = &finding.place;
                 let ends = [place.offset, place.offset + place.length];
-                assert!(ends.iter().all(|end| whole.contains(end)), "in the line: {place:?}");
+                assert!(ends.iter().all(|end| whole.contains(end)), "outside the line: {place:?}");
             }
         }
     }
@@ -143,7 +143,7 @@ fn check_backwards_for(
         let mut found = Vec::new();
         let mut search = Backward::new(slice::from_ref(input), input.length, needles);
         while let Some(line) = search.next_line().expect("memory can be read") {
-            assert_eq!(line.place.length, line.bytes.len() as u64, "the place");
+            assert_eq!(line.place.length, line.bytes.len() as u64, "the length of the line");
             found.push((line.place.offset, line.bytes));
             search.stop_at(floor);
         }

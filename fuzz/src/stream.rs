@@ -1,4 +1,4 @@
-//! Any bytes as the answer of a provider.
+//! Any bytes as a provider's answer.
 
 use clawutils::provider::Reply;
 use clawutils::provider::failure::{Failure, Rows};

@@ -30,7 +30,7 @@ pub fn is_found(bytes: &[u8]) -> Law {
     };
     let expected = read(bytes);
     let id = |view: &View| view.compaction.as_ref().map(|compaction| compaction.id.clone());
-    same("the compaction that governs", &id(&found), &id(&expected))?;
+    same("the compaction that applies", &id(&found), &id(&expected))?;
     same("the start of the view", &found.start, &expected.start)?;
     same("the retracted records", &found.retracted, &expected.retracted)?;
     same("the truncations", &found.truncations, &expected.truncations)?;
@@ -67,7 +67,7 @@ fn read(bytes: &[u8]) -> View {
     let mut view = View::default();
     let mut better: HashMap<String, EffectiveCompaction> = HashMap::new();
     for found in objects.iter().rev() {
-        let object = Object::parse(&found.text).expect("it was one");
+        let object = Object::parse(&found.text).expect("an object");
         let (place, offset) = (found.place.clone(), found.place.offset);
         let record = Record::new(LineObject { object, place, offset });
         let Ok(record) = record.as_ref() else { continue };
@@ -120,8 +120,9 @@ fn keep_scale(view: &mut View, scale: Option<Scale>, at: u64) {
     }
 }
 
-/// Returns the offset of the record `id` before its compaction: by its address or the hint if the record is there,
-/// else the last one with the id.
+/// Returns the offset of the record that a compaction names by `id`. If the id is an address, or there is a hint, and
+/// the record at that offset has the id, returns that offset; otherwise returns the offset of the last such record
+/// before the compaction.
 fn locate(id: &str, hint: Option<u64>, before: &[u8], objects: &[Found]) -> Option<u64> {
     let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
     let stated = address.into_iter().chain(hint).find(|offset| {

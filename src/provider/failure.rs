@@ -90,7 +90,7 @@ pub enum FailureClass {
     /// `max_tokens` is larger than the model's maximum output, which is in [`Failure::output_cap`]. A smaller
     /// `max_tokens` helps; a smaller prompt does not.
     OutputCap,
-    /// The provider rejects the form of the request.
+    /// The provider rejects the request as invalid.
     BadRequest,
     /// A replay has no recording of the request.
     NotRecorded,

@@ -1,4 +1,4 @@
-//! Token counts of providers: which are valid, and the one size of a session that all programs report.
+//! Token counts from providers: when a count is valid, and that all programs report the same size of a session.
 
 use std::fs;
 
@@ -262,7 +262,8 @@ fn reported(run: &Assert, member: &str) -> u64 {
     found.unwrap_or_else(|| panic!("{member}: {}", run.stderr_text()))
 }
 
-/// Returns the size of these messages by claw-estimate, and checks that the other programs report the same.
+/// Returns the size that claw-estimate reports for these messages, and checks that the other programs report the
+/// same.
 fn size_by_stages(sandbox: &Sandbox, messages: &str, what: &str) -> u64 {
     sandbox.write("summary", "They looked into two logs.");
     let told = sandbox.cmd("claw-estimate").write_stdin(messages).assert().success().stdout_text();
@@ -374,7 +375,7 @@ fn audit_14_all_programs_report_the_same_size_after_each_step() {
         let short = sizes.stage("claw-compact", &["--window", "4000", "--summary", "summary"]);
         assert!(short < cut && cut < whole, "{percent}: {whole} -> {cut}, {short}");
         sizes.append(after().lines());
-        sizes.common_size("said after the summary");
+        sizes.common_size("messages after the summary");
         let count = sizes.stage("claw-truncate", &["--window", "1500"]) * 9 / 10;
         sizes.append(counted("Once more.", count).to_string());
         assert_eq!(sizes.common_size("counted again"), count + 3);

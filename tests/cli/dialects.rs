@@ -121,8 +121,8 @@ fn assert_same(name: &str, ours: &[Value], theirs: &[Value]) {
     assert_eq!(ours.len(), theirs.len(), "{name}: the number of messages");
 }
 
-/// Returns messages without the reminders of Claude Code, and the reminders. Sorts results by id, trims the texts of
-/// the user, and drops empty texts.
+/// Removes Claude Code's reminders from messages. Returns the remaining messages, and the reminders. Also sorts results
+/// by id, trims user texts, and drops empty texts.
 fn without_reminders(messages: &[Value]) -> (Vec<Value>, Vec<String>) {
     let (mut out, mut reminders) = (Vec::new(), Vec::new());
     for mut message in plain(messages) {

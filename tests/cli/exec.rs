@@ -41,7 +41,7 @@ fn exec(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-exec").args(["--tools", "box"]).args(args)
 }
 
-/// Returns the content of each result, in the order of the calls, and true if the result is an error.
+/// Returns the content of each result and whether it is an error, in the order of the calls.
 #[track_caller]
 fn results(run: &Assert) -> Vec<(String, bool)> {
     let text = |value: &Value| value.as_str().expect("text").to_owned();
@@ -289,7 +289,7 @@ fn p_6_a_signal_ends_tools_and_their_processes_and_keeps_finished_results() {
 }
 
 #[test]
-fn a_tool_killed_by_the_same_signal_just_before_the_program_has_no_result() {
+fn if_a_signal_kills_a_tool_and_then_the_program_the_call_has_no_result() {
     let script =
         "setsid sh -c \"sleep 0.15; kill -TERM $PPID\" >/dev/null 2>&1 & sleep 0.1; kill -TERM $$";
     let sandbox = tools(&[("early", script)]);
@@ -312,9 +312,9 @@ fn long_output_is_shortened_in_the_result_and_kept_in_a_file() {
         let files: Vec<_> = fs::read_dir(&directory).expect("a directory").flatten().collect();
         assert_eq!(files.len(), 1);
         let (path, mode) =
-            (files[0].path(), files[0].metadata().expect("facts").permissions().mode());
+            (files[0].path(), files[0].metadata().expect("metadata").permissions().mode());
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(fs::metadata(&directory).expect("facts").permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::metadata(&directory).expect("metadata").permissions().mode() & 0o777, 0o700);
         let kept = fs::read_to_string(&path).expect("text");
         assert!(kept.len() == 5011 && kept.starts_with("begin\nxx") && kept.ends_with("xx\nend\n"));
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();

@@ -140,7 +140,7 @@ fn env_for_sets_the_variables_of_the_shape() {
 // ---- errors --------------------------------------------------------------------------------
 
 #[test]
-fn an_error_has_the_form_of_its_shape() {
+fn each_api_has_its_own_format_for_errors() {
     let bodies = [
         json!({
             "type": "error",
@@ -160,7 +160,7 @@ fn an_error_has_the_form_of_its_shape() {
 }
 
 #[test]
-fn an_overflow_has_the_message_of_its_shape() {
+fn each_api_has_its_own_message_for_an_overflow() {
     let llama = |prompt: u64, window: u64| {
         let message = format!(
             "request ({prompt} tokens) exceeds the available context size ({window} tokens), try \

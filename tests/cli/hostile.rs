@@ -85,8 +85,8 @@ fn cost(transcript: &str) -> u64 {
     now() - begun
 }
 
-/// Eight times the size may take about eight times as long; a quadratic program would take 64 times as long. Up to
-/// five attempts are made, because noise can distort one.
+/// A transcript of eight times the size should take about eight times as long; if the cost were quadratic, it
+/// would take 64 times as long. Up to five attempts are made, because noise can distort one.
 #[test]
 fn audit_24_time_grows_linearly_with_the_size_of_a_hostile_transcript() {
     let mut slow = String::new();

@@ -1,5 +1,5 @@
 //! claw-call: servers that break the connection, keep it open, send slowly or endlessly, or send odd replies, in
-//! three protocols. Each row of the tables has the acts of the server, the exit status of `claw-call`, limits on its
+//! three protocols. Each row of the tables states what the server does, the exit status of `claw-call`, limits on its
 //! time and memory, and the transcript after `| claw-append`.
 
 mod server;
@@ -102,7 +102,7 @@ impl Row {
             return say(format!("took {took:.1} s, expected at most {} s", self.within));
         }
         if peak > self.memory * MIB {
-            return say(format!("took {} MiB, expected at most {}", peak / MIB, self.memory));
+            return say(format!("used {} MiB, expected at most {}", peak / MIB, self.memory));
         }
         if !said.contains(self.says) {
             return say(format!("expected {:?}", self.says));

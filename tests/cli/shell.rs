@@ -1,5 +1,5 @@
-//! claw-config shell: the command line of a script becomes text that any shell evaluates to the same values, for
-//! any text and in any order of the arguments.
+//! claw-config shell: translates the command line of a script into code that sets the same values in every shell,
+//! whatever text the values are.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
@@ -99,16 +99,17 @@ fn hostile() -> Vec<Vec<u8>> {
     all
 }
 
-/// Linux limits an argument, like a variable of the environment, to 128 KiB.
+/// Linux limits each argument, and each environment variable, to 128 KiB.
 #[test]
-fn a_message_of_the_maximum_length_of_an_argument_is_accepted() {
+fn a_message_as_long_as_an_argument_can_be_is_accepted() {
     let message = "'".repeat((128 << 10) - 1);
     for shell in installed_shells() {
         let sandbox = Sandbox::new();
         let script =
             "exec \"$@\" \"$(command -v claw-turn)\" --no-checkpoint -m \"$(cat)\" s.jsonl";
         let cmd = sandbox.sh(script).arg("sh").args(shell).env("CLAW_PROVIDER", "offline");
-        // An exported variable stays exported when a shell sets it.
+        // If `message` were still exported when the script sets it, the long text would have to fit into the
+        // environment.
         let cmd = cmd.env("message", "exported");
         cmd.write_stdin(message.as_str()).assert().success();
         assert!(sandbox.read_json("s.jsonl")[0]["content"] == message.as_str(), "{shell:?}");
@@ -116,7 +117,7 @@ fn a_message_of_the_maximum_length_of_an_argument_is_accepted() {
 }
 
 #[test]
-fn any_text_reaches_a_script_whole() {
+fn any_text_reaches_a_script_unchanged() {
     let sandbox = Sandbox::new();
     sandbox.write("script", SCRIPT);
     sandbox.write("system", "Be brief.");
@@ -160,7 +161,7 @@ fn assert_values_arrive(sandbox: &Sandbox, shell: &[&str]) {
 
 /// An empty list must not count as a missing option: without `--allow`, every tool is allowed.
 #[test]
-fn an_empty_list_is_refused_and_blanks_around_commas_do_not_count() {
+fn an_empty_list_is_refused_and_blanks_around_commas_are_ignored() {
     let sandbox = Sandbox::new();
     let shell = |args: &[&str]| {
         let args = [&["shell", "turn", "--", "--provider", "offline", "s.jsonl"], args].concat();

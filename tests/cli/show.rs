@@ -232,7 +232,7 @@ fn t3_redacted_text_is_never_shown() {
 }
 
 #[test]
-fn a_closed_pipe_and_a_full_disk_end_differently() {
+fn a_closed_pipe_and_a_full_disk_give_different_exit_statuses() {
     let sandbox = Sandbox::new();
     let turn = user(&"words ".repeat(500)) + &reply(&"words ".repeat(500));
     sandbox.write("s.jsonl", turn.repeat(30));
@@ -382,7 +382,7 @@ fn audit_30_text_shows_commands_whole() {
         run.stdout(contains("  ▸ sh\n    command:\n")).stdout(contains("echo $file\n      done\n"));
     assert!(shown.matches("a-long-name").count() == 12, "the command was cut\n{run}");
     run.stdout(contains("more lines (--full)\n"));
-    // A short command is on the line of the call.
+    // A short command is shown on the same line as the call.
     show(&(user("q") + &self::call("c")), &[]).success().stdout(contains("  ▸ f {\"n\":\"c\"}\n"));
 }
 

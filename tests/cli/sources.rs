@@ -1,5 +1,5 @@
-//! claw-compact: the order of the sources of a summary, the input of each, and the models that are skipped after
-//! failures.
+//! claw-compact: the order in which the sources of a summary are tried, what each of them gets, and the models that
+//! are skipped after failures.
 
 /// The requests for summaries: their content, number and preview.
 mod asking;
@@ -267,7 +267,7 @@ fn the_configured_model_is_asked_before_the_model_of_the_conversation() {
 }
 
 #[test]
-fn options_of_the_conversation_reach_no_other_model() {
+fn options_for_the_main_model_are_not_passed_to_others() {
     let sandbox = with_model();
     sandbox.write("status.1", "69");
     let own = ["CLAW_KEY_FILE", "CLAW_KEY_CMD", "CLAW_BASE_URL", "CLAW_WINDOW"];
@@ -420,7 +420,8 @@ fn v74_sixteen_programs_at_once_lose_no_line() {
     assert_eq!(keys.len(), 16, "{log:?}");
 }
 
-/// The variables name the model of the conversation, so the model of another provider has to be given.
+/// The environment variables name the conversation's model, so a model of another provider must be named with
+/// `--via`.
 #[test]
 fn m7_a_model_of_another_provider_must_be_named() {
     let sandbox = with_model();

@@ -25,7 +25,7 @@ fn hello(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
 
 /// The measured tokens and their cost are reported. A reply without a price is reported as unpriced, not as free.
 #[test]
-fn r3_prices_come_only_from_the_file_of_the_user() {
+fn r3_prices_come_only_from_the_users_file() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let usage = json!({
         "input_tokens": 1000, "output_tokens": 200,
@@ -62,7 +62,7 @@ fn r4_a_limit_stops_before_the_next_call() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let usage = json!({"input_tokens": 100_000, "output_tokens": 1000});
     let spent = json!({"type": "assistant", "content": "a", "model": "test-model", "usage": usage, "request_id": "r1"});
-    // The same reply twice, as in a transcript that was put together from two.
+    // The same reply twice, as in a transcript that was merged from two others.
     let conversation = Conversation::new().user("x").record(spent.clone()).record(spent).user("y");
     let summary = json!({
         "type": "compaction", "summary": "s", "first_kept_entry_id": "none", "model": "other",

@@ -28,7 +28,8 @@ fn wire(shape: Shape, step: Step) -> Vec<u8> {
     post(&provider, shape, &body).pieces.concat()
 }
 
-/// Returns the records that claw-call makes of the provider's answer to a step, and the text that it shows.
+/// Returns the records that claw-call makes from the provider's answer to a step, and the text that it
+/// shows.
 #[track_caller]
 fn read(shape: Shape, step: Step) -> (Vec<serde_json::Value>, String) {
     let provider = FakeProvider::new();
@@ -112,7 +113,7 @@ fn streams_with_missing_parts_are_understood() {
         assert_eq!(records[0]["content"], json!([{"type": "text", "text": "So."}]));
         assert_eq!((&records[0]["model"], &records[0]["usage"]), (&json!(null), &json!(null)));
         assert_eq!((&records[0]["stop_reason"], shown.as_str()), (&json!("end_turn"), "So.\n"));
-        // Some proxies do not declare a stream as one.
+        // Some proxies send a stream with another content type.
         for kind in ["text/plain", "application/json"] {
             let headers = [("content-type", kind), ("request-id", "req_1")];
             let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -179,7 +180,7 @@ fn the_text_is_shown_on_standard_error_or_at_the_end_of_a_file() {
 }
 
 #[test]
-fn only_text_is_shown_and_without_text_not_even_a_line_end() {
+fn only_text_is_shown_and_nothing_at_all_if_there_is_none() {
     let calls = json!([{"type": "tool_use", "id": "a", "name": "f", "input": {"x": "y"}}]);
     let provider = FakeProvider::new();
     provider
@@ -212,7 +213,7 @@ fn the_text_is_shown_before_the_answer_ends() {
 }
 
 #[test]
-fn an_unwritable_file_ends_with_74_before_anything_is_sent() {
+fn if_the_file_is_unwritable_the_call_exits_with_74_before_sending_anything() {
     let provider = FakeProvider::new();
     hello(&provider, Shape::OpenAi, &["--stream=no/such/place"])
         .code(74)

@@ -52,12 +52,12 @@ pub fn asked(sandbox: &Sandbox, n: usize) -> String {
     message["content"].as_str().expect("a text").to_owned()
 }
 
-/// Compacts the transcript `s.jsonl`, with `--record`.
+/// Runs `claw-compact --record` on the messages of `s.jsonl`. The record is not appended.
 pub fn compact(sandbox: &Sandbox, args: &[&str]) -> Assert {
     stage(sandbox, "claw-compact", args, "s.jsonl")
 }
 
-/// Compacts the transcript and returns the record.
+/// Compacts `s.jsonl`: appends the record, and returns it.
 #[track_caller]
 pub fn compacted(sandbox: &Sandbox, args: &[&str]) -> Value {
     let run = compact(sandbox, args).success();
@@ -73,7 +73,7 @@ pub fn covered(sandbox: &Sandbox, record: &Value) -> usize {
     found.expect("the first kept message")
 }
 
-/// Returns the messages of the transcript, which a provider must accept.
+/// Returns the messages of the transcript, and checks that a provider would accept them.
 #[track_caller]
 pub fn legal(sandbox: &Sandbox) -> Vec<Value> {
     let run = sandbox.cmd("claw-rebuild").args(["--strict", "s.jsonl"]).assert();

@@ -1,5 +1,5 @@
-//! Untrusted text never controls a terminal: diagnostics about transcripts, messages and providers show control
-//! characters escaped, and so does a reply on a terminal. Data is not changed.
+//! Untrusted text never controls a terminal: control characters are escaped in diagnostics about transcripts, messages
+//! and providers, and in a reply that is shown on a terminal. Data is not changed.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
@@ -7,13 +7,13 @@ use predicates::str::contains;
 use crate::common::{AssertExt, Sandbox};
 
 /// The output of a hostile tool: a colour, its eight-bit form, an overwritten line, a DEL character, and text that runs
-/// backwards. Written as JSON, with only those characters escaped that JSON does not allow otherwise.
+/// backwards. It is written as JSON, and escapes only the characters that JSON requires to be escaped.
 const EVIL: &str = "\\u001b[31m\u{9b}31m\\r\u{7f}\u{202e}evil";
 
 /// The same text, escaped.
 const SHOWN: &str = r"\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
 
-/// The same as JSON, escaped.
+/// The same text as JSON, escaped.
 const SHOWN_JSON: &str = r"\u001b[31m\u009b31m\r\u007f\u202eevil";
 
 /// Checks that a text has only lines of printable characters.

@@ -1,4 +1,5 @@
-//! Tools: the three bundled ones, which stay inside the workspace, and the description of a directory of tools.
+//! Tools: the three bundled ones, which stay inside the workspace, and how a directory of tools is described to the
+//! model.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The connection of a call: TLS, redirects, plain http, proxies, and addresses.
+//! How claw-call connects to a provider: TLS, redirects, plain http, proxies, and addresses.
 
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
@@ -10,7 +10,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
-/// A key that resembles no known kind of key.
+/// A key that does not look like any known kind of key.
 const KEY: &str = "key/of-the-house+901Z";
 
 /// A name without an address: only the proxy can reach it.
@@ -276,7 +276,7 @@ fn t6_https_uses_the_proxy_which_learns_only_the_host_name() {
     server.provider.all_legal();
 }
 
-/// Nothing is sent through a proxy that shows its own certificate.
+/// Nothing is sent through a proxy that presents a certificate of its own.
 #[test]
 fn t5_an_intercepting_proxy_learns_nothing() {
     let server = Secure::of(ELSEWHERE);

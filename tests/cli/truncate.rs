@@ -38,7 +38,7 @@ fn results(messages: &[Value]) -> Vec<Value> {
     blocks.filter(|block| block["type"] == "tool_result").map(|b| b["content"].clone()).collect()
 }
 
-/// Returns what remains of one result with this text.
+/// Returns what is left of a result with this text after truncation.
 fn shortened(args: &[&str], result: impl Into<Value>) -> String {
     let run = truncate(&Sandbox::new(), args, messages(&one(result))).assert();
     let found = results(&run.json());
@@ -99,7 +99,7 @@ fn v41_d34_l2_the_end_is_kept() {
         let shown = shortened(&["--window", "10000"], format!("{}{end}", log(2000)));
         let (head, tail) = ends(&shown);
         assert!(tail.ends_with(end) && head.starts_with("step 1: "), "{end}");
-        // Seven tenths and three tenths, both at line ends.
+        // By default, the head gets seven tenths of the room and the tail three tenths, both cut at line ends.
         assert!(
             head.len() > 2 * tail.len() && tail.starts_with("step "),
             "{} {}",

@@ -83,7 +83,7 @@ impl Case {
     }
 }
 
-/// Checks that requests broke no rule except that of the window.
+/// Checks that the requests broke no rule except the one about the window.
 #[track_caller]
 fn legal_but_for_the_window(provider: &FakeProvider) {
     let broken = provider.requests().into_iter().filter_map(|request| request.violation);
@@ -298,8 +298,8 @@ fn v67_d43_a_restart_begins_with_a_request_that_fits() {
         let done = done.iter().filter(|done| first.stderr_text().contains(**done)).count();
         assert_eq!(done, stages, "{}", first.stderr_text());
         let before = provider.requests().len();
-        // Even without the file of learned windows, the next request fits, because the transcript has the records with
-        // which the first turn made it fit.
+        // Even without the file of learned windows, the next request fits, because the transcript has the records that
+        // made it fit in the first turn.
         std::fs::remove_file(sandbox.path("state/windows.jsonl"))
             .expect("a file of learned windows");
         turn(&sandbox, &provider, &["--no-proactive", "--max-tokens", "200"])
@@ -355,7 +355,7 @@ fn a_failed_early_compaction_does_not_prevent_the_request() {
     run.success().stderr(contains("claw-compact: summary from 'claw-call' rejected: it is blank"));
 }
 
-/// The kept part is one long result: it is shortened, and nothing too long by our estimate is sent.
+/// The kept part is one long result: it is shortened, and no request that is too long by our estimate is sent.
 #[test]
 fn l7_results_are_shortened_if_an_early_compaction_saves_nothing() {
     let conversation = Conversation::new().user("Build it.").tool(log(900));
@@ -745,7 +745,7 @@ fn the_scripts_pass_shellcheck() {
 }
 
 #[test]
-fn the_demo_shows_the_main_job() {
+fn the_demo_carries_a_turn_through_an_overflow() {
     let run = Sandbox::new()
         .cmd("dev/demo")
         .arg("demo")

@@ -1,4 +1,4 @@
-//! Sessions of hundreds of turns on a small window, without intervention.
+//! Long sessions in a small context window, without intervention.
 
 use std::collections::HashSet;
 use std::env;
@@ -12,7 +12,7 @@ use crate::conversations::{append, log, words};
 const WINDOW: u64 = 4000;
 /// The number of turns in a normal run and in a full run.
 const TURNS: [usize; 2] = [24, 500];
-/// The most requests of one turn: three for its reply (unchanged, shortened, summarised), and three for each of two
+/// The most requests for one turn: three for its reply (unchanged, shortened, summarised), and three for each of two
 /// summaries (before an overflow and after one).
 const MAX_CALLS: usize = 3 + 2 * 3;
 
@@ -61,7 +61,8 @@ fn said(request: &Recorded) -> String {
     request.messages().iter().map(|message| texts(&message["content"]) + "\n").collect()
 }
 
-/// Runs a session of this many turns. Checks each turn, all requests, what the last request has, and the transcript.
+/// Runs a session of this many turns. Checks each turn, all requests, the content of the last request, and the
+/// transcript.
 fn session(turns: usize, args: &[&str]) {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().window(WINDOW));
     let mut asked = 0;

@@ -80,7 +80,7 @@ fn differs<T>(
     fast: &impl std::fmt::Debug,
     slow: &impl std::fmt::Debug,
 ) -> Result<T, String> {
-    Err(format!("{what} of {text:?}: {fast:?} by the scanner, {slow:?} by serde_json"))
+    Err(format!("{what} in {text:?}: the scanner reads {fast:?}, serde_json {slow:?}"))
 }
 
 /// Returns the offset and the length of a part of a text.

@@ -39,7 +39,7 @@ pub fn same(what: &str, one: &[String], other: &[String]) -> Law {
 
 // ---- a provider accepts it ------------------------------------------------------------------
 
-/// Checks that a finished request is accepted, and that an unfinished one is accepted with one more user message.
+/// Checks that a finished request is accepted, and that an unfinished one is accepted once a user message is added.
 /// [`judge`] decides; it shares no code with rebuild.
 pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
     is_sound(messages)?;
@@ -82,12 +82,12 @@ pub fn only_grows(then: &[Message<'_>], now: &[Message<'_>]) -> Law {
     let mut now = now.to_vec();
     now.iter_mut().zip(then).for_each(|(now, then)| interrupt_again(now, then));
     let of_now = &now[..settled.len().min(now.len())];
-    same("of the earlier messages", &lines(of_now), &lines(settled))?;
+    same("earlier messages changed", &lines(of_now), &lines(settled))?;
     match now.get(settled.len()) {
         Some(grown) if holds_all_of(grown, last) => Ok(()),
         grown => {
             let grown = grown.map(Message::to_json);
-            Err(format!("\n  {}\nbecame\n  {grown:?}", last.to_json()))
+            Err(format!("the last message\n  {}\nbecame\n  {grown:?}", last.to_json()))
         }
     }
 }
@@ -104,8 +104,9 @@ fn interrupt_again<'a>(now: &mut Message<'a>, then: &Message<'a>) {
     }
 }
 
-/// Returns true if `grown` has all blocks of `last`, in order, and the first new block among them, if any, is a result.
-/// Results are in the order of their calls, so a new one may come between old ones.
+/// Returns true if `grown` has all blocks of `last`, in order, and the first block inserted between them, if any, is a
+/// result: results are in the order of their calls, so a late one may come before old ones. Any blocks may follow the
+/// last of them.
 fn holds_all_of(grown: &Message<'_>, last: &Message<'_>) -> bool {
     let (short, long) = (last.content.clone().into_blocks(), grown.content.clone().into_blocks());
     let mut rest = long.iter();

@@ -1,5 +1,6 @@
-//! Laws of long sessions. After any sequence of operations on a transcript, a provider accepts the request, which is
-//! within its target size and keeps the user's text and pinned messages; and every operation can be undone.
+//! Laws of long sessions. After any sequence of operations on a transcript, a provider accepts the request. It is
+//! within its target size and has all pinned text, or all of the user's text if no target size is set. Every
+//! operation can be undone.
 
 use serde_json::json;
 
@@ -29,7 +30,7 @@ struct Session {
     plain: File,
     /// The user's texts in the added turns.
     said: Vec<String>,
-    /// Those of them that are pinned.
+    /// The texts in `said` that are pinned.
     pinned: Vec<String>,
     /// True if requests have a target size; then text that is not pinned may be dropped.
     has_target: bool,
@@ -92,7 +93,8 @@ impl Session {
         self.turn()
     }
 
-    /// Adds a turn: user text, pinned in one of three turns, a call and its result, and an answer.
+    /// Adds a turn: user text, which is pinned in about a third of the turns, a reply with a call, its result, and an
+    /// answer.
     fn turn(&mut self) -> Law {
         let n = self.said.len();
         let long = "many new words on a line ".repeat(1 + self.below(9) as usize);
@@ -202,7 +204,7 @@ impl Session {
         same("kept after a retry", &tail(&after), &tail(&before))
     }
 
-    /// Checks the laws that hold at any time.
+    /// Checks the laws that must hold after every operation.
     fn holds(&self) -> Law {
         let messages = rebuild(&self.file.bytes)?.messages;
         is_accepted(&messages, &self.file.bytes)?;

@@ -4,7 +4,7 @@
 pub struct Choices(u64);
 
 impl Choices {
-    /// Returns an endless source of choices from a seed.
+    /// Returns the source of choices for a seed.
     pub fn seeded(seed: u64) -> Choices {
         Choices(seed)
     }

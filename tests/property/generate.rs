@@ -1,5 +1,5 @@
-//! Conversations generated from choices: turns in our own format, in both formats of claw0, and as messages, then
-//! disorder and damage.
+//! Conversations generated from choices: turns in our own format, in both formats of claw0, and as messages, to
+//! which disorder and damage are added.
 
 use super::choices::Choices;
 use super::records::{
@@ -20,7 +20,7 @@ pub fn conversation(choices: &mut Choices) -> Conversation {
 /// A conversation under construction.
 struct Generator<'c> {
     choices: &'c mut Choices,
-    /// The newest key or mark.
+    /// The last key or mark that was assigned.
     next: usize,
     /// The ids of the calls made so far.
     calls: Vec<String>,
@@ -149,7 +149,7 @@ impl Generator<'_> {
         self.add(Body::Assistant(end));
     }
 
-    /// Adds a turn in claw0's first format: the results of the turn, then the turn.
+    /// Adds a turn in claw0's first format: its results, followed by the rest of the turn.
     fn first_turn(&mut self) {
         let calls: Vec<Call> = (0..1 + self.choices.below(3)).map(|_| self.call()).collect();
         for call in &calls {
@@ -339,7 +339,7 @@ impl Generator<'_> {
         })
     }
 
-    /// Gives the records their ids, and the bytes before and after them on their lines.
+    /// Assigns ids to the records, and adds the bytes before and after each record on its line.
     fn finish(mut self) -> Conversation {
         let has_ids = self.choices.below(3) > 0;
         let is_tidy = self.choices.below(2) > 0;

@@ -44,7 +44,7 @@ fn id(choices: &mut Choices, before: &[String]) -> String {
 ///
 /// # Errors
 /// Reports the stored ids, and the wrong ids that are sent for them.
-pub fn are_legal_and_stay(seed: u64) -> Law {
+pub fn are_legal_and_stable(seed: u64) -> Law {
     let mut choices = Choices::seeded(seed);
     let mut stored: Vec<String> = Vec::new();
     let (mut text, mut before) = (String::new(), Vec::new());
@@ -56,7 +56,8 @@ pub fn are_legal_and_stay(seed: u64) -> Law {
              {{\"type\":\"tool_use\",\"tool_use_id\":{own},\"name\":\"f\",\"input\":{{}}}}\n\
              {{\"type\":\"tool_result\",\"tool_use_id\":{own},\"content\":\"of {turn}\"}}\n"
         ));
-        let told = |what: &str, ids: &[String]| Err(format!("{what}: {stored:?} as {ids:?}"));
+        let told =
+            |what: &str, ids: &[String]| Err(format!("{what}: stored {stored:?}, sent {ids:?}"));
         let messages = rebuild(text.as_bytes())?.messages;
         let sent = |which: fn(&clawutils::messages::Message<'_>) -> Vec<String>| -> Vec<String> {
             messages.iter().flat_map(which).collect()

@@ -121,13 +121,13 @@ fn is_the_same_however_read(bytes: &[u8], rebuilt: &Rebuilt) -> Law {
     let lines_of = |inputs: &[Input]| -> Result<Vec<String>, String> {
         Ok(rebuild_all(inputs)?.messages.iter().map(Message::to_line).collect())
     };
-    same("twice", &lines_of(&[input()])?, &expected)?;
-    same("message by message", &streamed(&input())?, &expected)?;
-    same("from a file", &lines_of(&[file(bytes)?])?, &expected)?;
+    same("rebuilt a second time", &lines_of(&[input()])?, &expected)?;
+    same("streamed message by message", &streamed(&input())?, &expected)?;
+    same("read from a file", &lines_of(&[file(bytes)?])?, &expected)?;
     let all: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
     for size in [1, all.len().div_ceil(2).max(1)] {
         let parts = all.chunks(size).map(|part| Input::memory("t", part.concat()));
-        same("in several inputs", &lines_of(&parts.collect::<Vec<_>>())?, &expected)?;
+        same("split into several inputs", &lines_of(&parts.collect::<Vec<_>>())?, &expected)?;
     }
     Ok(())
 }
@@ -173,8 +173,8 @@ pub fn appended_records_change_only_the_end(conversation: &Conversation) -> Law 
 
 // ---- preconditions of laws ------------------------------------------------------------------
 
-/// Returns true if every id belongs to only one record. A view record that names the id of two records means the
-/// later one.
+/// Returns true if every id belongs to only one record. If two records share an id, a view record that names it
+/// refers to the later one.
 pub fn has_plain_ids(conversation: &Conversation) -> bool {
     conversation.items.iter().all(|item| !matches!(item.id, Id::Same(_)))
 }

@@ -146,7 +146,7 @@ fn g7_results_are_paired_with_their_calls_in_every_order() {
 #[test]
 fn h7_sent_ids_are_legal_unique_and_stable() {
     for seed in 0..2_000 {
-        if let Err(why) = ids::are_legal_and_stay(seed) {
+        if let Err(why) = ids::are_legal_and_stable(seed) {
             panic!("seed {seed}: {why}");
         }
     }

@@ -1,7 +1,7 @@
 //! The expected content of a conversation's messages, derived from its records alone.
 //!
-//! The model knows nothing of how rebuild works, and is as simple as possible: no streaming, no search from
-//! the end, the whole conversation at once.
+//! The model does not depend on how rebuild works, and is as simple as possible: it does not stream, and has the
+//! whole conversation in memory.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -58,8 +58,8 @@ fn id_of(conversation: &Conversation, written: &Written, key: usize, end: usize)
     at.map_or("nowhere".to_owned(), |at| written.ids[at].clone())
 }
 
-/// Returns the position of the first record that a compaction at position `end` keeps: the one of the hint if it
-/// is right, else the nearest before `end` that has the id.
+/// Returns the position of the first record that a compaction at position `end` keeps: the one that the hint names
+/// if it is right, else the nearest one before `end` that has the id.
 fn first_kept(
     conversation: &Conversation,
     written: &Written,

@@ -158,7 +158,7 @@ fn change_value(bytes: &mut Vec<u8>, choices: &mut Choices) {
     bytes.splice(from..to, choices.of_these(VALUES).bytes());
 }
 
-/// Returns the position of a token after a colon, or of any token.
+/// Returns the bounds of the next value after a colon, from a random token on, or else of that token.
 fn value(bytes: &[u8], choices: &mut Choices) -> (usize, usize) {
     let tokens = tokens(bytes);
     let from = choices.below(tokens.len());

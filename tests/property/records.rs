@@ -181,8 +181,8 @@ impl Conversation {
         out
     }
 
-    /// Returns true if an item is on the line of the one before it. Rebuild recovers only complete records on such a
-    /// line, and after a torn record only the last one.
+    /// Returns true if an item is on the same line as the one before it. Rebuild recovers only complete records on such
+    /// a line, and after a torn record only the last one.
     fn shares_line(&self, index: usize) -> bool {
         let Some([before, item]) = index.checked_sub(1).and_then(|at| self.items.get(at..=index))
         else {

@@ -24,7 +24,7 @@ const PIECES: [&str; 9] = [
     "👩‍👩‍👧",
 ];
 
-/// Returns a result's content of any structure: a text, or texts and images in any order.
+/// Returns random content for a result: a text, or a list of texts and images in any order.
 fn content(choices: &mut Choices) -> Value {
     let mut text = |most: usize| -> String {
         let unit: String = (0..1 + choices.below(4)).map(|_| choices.of_these(&PIECES)).collect();
@@ -55,7 +55,7 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// Shortens results of any structure several times, and undoes it.
+/// Shortens results with random content several times, and then retracts all truncation records.
 pub fn repeatedly(seed: u64) -> Law {
     let choices = &mut Choices::seeded(seed);
     let mut file = File::new(Vec::new());

@@ -1,4 +1,5 @@
-//! Laws of claw-show: everything that is sent is shown, and text of a transcript never becomes markup of the output.
+//! Laws of claw-show: everything that is sent is shown, and text from a transcript never becomes markup in the
+//! output.
 
 use super::any::Law;
 use super::choices::Choices;
@@ -292,7 +293,7 @@ pub fn of_texts(choices: &mut Choices) -> Law {
             Format::Html => turns("<section class=\"turn\" id=\"turn-"),
         };
         if count != 2 && !text.trim().is_empty() {
-            return Err(format!("{format:?}: {count} turns of {text:?}\n{shown}"));
+            return Err(format!("{format:?}: {count} turns instead of 2 for {text:?}\n{shown}"));
         }
     }
     Ok(())
@@ -350,7 +351,7 @@ pub fn of_streams(choices: &mut Choices) -> Law {
     }
     let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\u{1b}');
     match whole.chars().find(|c| is_odd(*c)) {
-        Some(odd) => Err(format!("{odd:?} of {text:?}")),
+        Some(odd) => Err(format!("{odd:?} in the output for {text:?}")),
         None => Ok(()),
     }
 }

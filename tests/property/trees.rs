@@ -1,6 +1,6 @@
 //! Generated transcripts of pi, which are trees: branches, compactions, interrupted replies, and damage.
 //!
-//! The law: the messages of a tree are those of a list of only the records on the path to its leaf. The code that finds
+//! The law: a tree gives the same messages as a list of only the records on the path to its leaf. The code that finds
 //! the path here is independent of the reader.
 
 use std::collections::HashMap;
@@ -121,13 +121,21 @@ pub fn give_the_messages_of_their_path(seed: u64) -> Law {
         let whole = rebuild(&text(&records), Some(id.clone()))?;
         is_sound(&whole.messages)?;
         let alone = rebuild(&text(&path(&records, leaf)), None)?;
-        same("on a tree", &lines(&whole.messages), &lines(&alone.messages))?;
+        same("the tree differs from its path", &lines(&whole.messages), &lines(&alone.messages))?;
         let by_default = rebuild(&text(&records[..=leaf]), None)?;
-        same("as the last record", &lines(&by_default.messages), &lines(&whole.messages))?;
+        same(
+            "with the leaf as the last record",
+            &lines(&by_default.messages),
+            &lines(&whole.messages),
+        )?;
         let mut reversed = records.clone();
         reversed.reverse();
         let reversed = rebuild(&text(&reversed), Some(id))?;
-        same("in reverse order", &lines(&reversed.messages), &lines(&whole.messages))?;
+        same(
+            "with the records in reverse order",
+            &lines(&reversed.messages),
+            &lines(&whole.messages),
+        )?;
     }
     Ok(())
 }
@@ -162,5 +170,9 @@ pub fn survive_damage(seed: u64) -> Law {
             return Err(format!("a finding has the wrong position: {found}"));
         }
     }
-    same("twice", &lines(&rebuild(&bytes, None)?.messages), &lines(&rebuilt.messages))
+    same(
+        "rebuilt a second time",
+        &lines(&rebuild(&bytes, None)?.messages),
+        &lines(&rebuilt.messages),
+    )
 }

@@ -15,7 +15,7 @@ use clawutils::messages::Message;
 use clawutils::record;
 use clawutils::truncate::{self, TruncateOptions};
 
-/// A transcript with records appended as `claw-append` does it.
+/// A transcript to which records are appended as by `claw-append`.
 pub struct File {
     pub bytes: Vec<u8>,
     /// The ids of the view records appended.
@@ -54,7 +54,7 @@ pub fn of_views(conversation: &Conversation) -> Law {
     same("all view records undone", &lines(&now), &lines(&then))
 }
 
-/// Returns a turn with a call, so that there is something new to cover.
+/// Returns a turn with a call, for the next compaction to cover.
 fn turn_of(turn: usize) -> [String; 5] {
     let long = "many new words on a line ".repeat(8);
     [

@@ -33,7 +33,7 @@ pub struct CheckpointArgs {
     /// Make a checkpoint only if one is due
     #[arg(long)]
     pub if_due: bool,
-    /// The options for when a checkpoint is due.
+    /// The options that determine when a checkpoint is due.
     #[command(flatten)]
     pub due: DueArgs,
     /// The models to try before that of the conversation.

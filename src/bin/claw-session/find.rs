@@ -1,4 +1,4 @@
-//! path, current and switch: find the session with a name.
+//! path, current and switch: find a session by name, or the current one.
 
 use crate::commands::{SessionPlace, clock, default_agent, print};
 use crate::make::{SessionPlan, make};
@@ -149,7 +149,7 @@ fn is_over(resets: ResetArgs, entry: &SessionEntry) -> anyhow::Result<bool> {
     Ok(reset.is_over(last, now, &zone(resets.reset.is_some())?) && !is_held(entry)?)
 }
 
-/// Returns the local time zone.
+/// Returns the local time zone; UTC if it cannot be found and is not needed.
 fn zone(is_needed: bool) -> anyhow::Result<TimeZone> {
     match TimeZone::try_system() {
         Ok(zone) => Ok(zone),

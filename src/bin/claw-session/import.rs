@@ -20,7 +20,7 @@ pub struct Import {
     /// Transcripts to import
     #[arg(value_name = "FILE", required_unless_present = "all")]
     pub files: Vec<PathBuf>,
-    /// Import every transcript of another program in DIR and below it that is new or has grown
+    /// Import all new or grown transcripts of other programs from DIR and its subdirectories
     #[arg(long, value_name = "DIR", conflicts_with_all = ["files", "label", "leaf"])]
     pub all: Option<PathBuf>,
     /// The options for transcripts of other programs.
@@ -43,7 +43,10 @@ struct Outcomes {
 impl Import {
     pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         if self.label.is_some() && self.files.len() > 1 {
-            return fail(Exit::Usage, "--label takes one file; import the files one by one");
+            return fail(
+                Exit::Usage,
+                "--label can only be used with one FILE; import the files one at a time",
+            );
         }
         let files = match &self.all {
             Some(directory) => find(directory)?,

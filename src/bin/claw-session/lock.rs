@@ -21,7 +21,7 @@ use std::process::{Command, ExitCode};
 /// Hold the turn lock of a session while a command runs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Lock {
-    /// Id, key or label of the session, or the path of a transcript (with a / or .jsonl)
+    /// Id, key or label of the session, or the path of a transcript if it contains a / or ends in .jsonl
     pub name: OsString,
     #[command(flatten)]
     resets: ResetArgs,

@@ -90,7 +90,7 @@ pub(super) fn make(place: &SessionPlace, plan: SessionPlan) -> anyhow::Result<Se
     if !has_key {
         new.key = unused(&entries, new.key);
     }
-    // The new session must be the newest of its key, even if the clock was set back.
+    // The new session must be the newest with its key, even if the clock was set back.
     let same = entries.iter().filter(|entry| entry.key == new.key);
     let created = same.map(|entry| entry.created + 1).max().unwrap_or(now).max(now);
     let header = place.store.header(&new, created)?;

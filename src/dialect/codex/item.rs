@@ -11,11 +11,11 @@ use std::borrow::Cow;
 /// The role of an item in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A message of the user.
+    /// A user message.
     Prompt,
-    /// A message of the developer or the system.
+    /// A developer or system message.
     System,
-    /// Text or reasoning of the model.
+    /// Text or reasoning from the model.
     Reply,
     /// A tool call.
     Call,
@@ -45,8 +45,8 @@ impl Kind {
     }
 }
 
-/// Writes an item as one record or several. `number` is the number of the first one among the records made from this
-/// line. `facts` are the model and the counts, as JSON.
+/// Writes an item as one record or several. `number` is the number of the item's first record among those made
+/// from this line, counted from 1. `facts` are the model and the token counts, as JSON.
 ///
 /// # Errors
 /// Fails if the translation cannot be written.

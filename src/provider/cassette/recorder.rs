@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Makes the test below record into this directory and do nothing else.
+    /// The environment variable that makes the test below do no more than record into the directory that it names.
     const RECORD_INTO: &str = "CLAW_TEST_RECORD_INTO";
 
     #[test]

@@ -1,7 +1,7 @@
 //! Looks up exchanges by their request, and describes the nearest one if there is no match.
 //!
 //! A recorder names a directory after the key of its request, so a lookup reads only the directories with that name,
-//! and those that a person has named. If none of these match, all directories are read.
+//! and those that were named by hand. If none of these match, all directories are read.
 
 use super::diff::{Difference, compare};
 use super::{Exchange, files, key};
@@ -169,7 +169,7 @@ fn key_of(name: &str) -> Option<&str> {
 fn names(dir: &Path) -> anyhow::Result<Vec<String>> {
     let subject = || format!("cannot replay from '{}'", dir.display());
     let entries = match fs::read_dir(dir) {
-        Err(error) if is_no_directory(&error) => {
+        Err(error) if is_not_directory(&error) => {
             let why = exit::cause(&error.to_string());
             let text = format!("{}: {why}; record into it first", subject());
             return Err(Error::new(Exit::Data, text).into());
@@ -191,7 +191,7 @@ fn names(dir: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-fn is_no_directory(error: &io::Error) -> bool {
+fn is_not_directory(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

@@ -22,7 +22,7 @@ struct FailureRow {
 impl Rows {
     /// Reads rows from the text of the file `name`. A line has the name of a [`FailureClass`], white space, and a
     /// case-insensitive regular expression, whose named groups `actual`, `limit`, `output` and `cap`, all
-    /// optional, match numbers of tokens. Blank lines and lines that begin with `#` are ignored.
+    /// optional, match token counts. Blank lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
     /// Returns the number of the first invalid line, and the reason.

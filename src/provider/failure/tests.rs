@@ -26,7 +26,8 @@ fn error(text: &str) -> String {
     format!(r#"{{"error":{{"type":"invalid_request_error","message":{}}}}}"#, json(text))
 }
 
-/// The rule, the prompt, the limit and the requested output for a text at status 400, and the text.
+/// The expected rule, prompt, limit and requested output (0 for none), and the text that gives them
+/// at status 400.
 type Sample = (&'static str, Option<u64>, Option<u64>, Option<u64>, &'static str);
 
 const fn n(number: u64) -> Option<u64> {
@@ -175,7 +176,8 @@ fn audit_15_each_text_has_a_row_and_a_quoted_lookalike() {
     }
 }
 
-/// Returns messages that quote a text of the request or of the model in all the ways that servers do.
+/// Returns messages that quote text from the request or the model's output, in each way that servers
+/// are known to.
 fn quotations(text: &str) -> Vec<String> {
     let (bare, inner) = (text.trim_end_matches(['.', ' ']), error(text));
     vec![

@@ -1,7 +1,7 @@
 //! Decides the class of a refusal, and names the rule.
 //!
-//! The steps run in the order given in the documentation of [`super`]. Each step decides only by the part of the
-//! answer that it is named after, and returns `None` if it does not apply.
+//! The steps run in the order given in the documentation of [`super`]. Each step is named after what it looks at.
+//! All but the last return `None` if they do not apply.
 
 use super::answer::ErrorBody;
 use super::texts::{self, Numbers, TextFamily};
@@ -156,8 +156,8 @@ fn kind_counts(status: Option<u16>, class: FailureClass) -> bool {
     }
 }
 
-/// Decides by the first of the user's rows that matches the text. The rows do not apply to refusals of the account
-/// (401 to 403) and rate limits (429).
+/// Decides by the first of the user's rows that matches the text. The rows do not apply to refusals because of the
+/// account (401 to 403) or a rate limit (429).
 fn by_row(status: Option<u16>, text: &str, rows: &Rows) -> Option<Verdict<'static>> {
     if matches!(status, Some(401..=403 | 429)) {
         return None;

@@ -1,5 +1,5 @@
-//! Answers of chat completions, complete or streaming. A message and a streamed delta have the same members, so both
-//! are read by the same code.
+//! Reads answers of the chat completions API, complete or streamed. A message and a streamed delta have the same
+//! members, so both are read by the same code.
 
 use crate::json::{Object, elements};
 use crate::provider::Reply;

@@ -1,4 +1,4 @@
-//! Project files of Claude Code.
+//! Tests with Claude Code's project files.
 
 use std::fs;
 
@@ -21,8 +21,8 @@ fn leaf(text: &str) -> Value {
     records.find(is_leaf).expect("a leaf")["uuid"].clone()
 }
 
-/// Returns the messages that Claude Code sent, without the filler that it adds when it resumes a session, and the
-/// reminders. The result of a call that was interrupted becomes `[interrupted]`.
+/// Returns the messages that Claude Code sent, and the reminders that were in them. The filler that it adds when it
+/// resumes a session is left out, and the result of a call that was interrupted becomes `[interrupted]`.
 fn sent(request: &Value) -> (Vec<Value>, Vec<String>) {
     let is_filler = |message: &Value| message["content"][0]["text"] == "No response requested.";
     let messages = request["messages"].as_array().expect("messages").iter();

@@ -1,4 +1,4 @@
-//! Rollout files of Codex CLI.
+//! Tests with Codex CLI's rollout files.
 
 use std::fs;
 
@@ -12,7 +12,8 @@ const PROBE: &str = "Resume probe: where were we?";
 /// The first words of the summary of a compaction.
 const SUMMARY: &str = "Another language model started to solve this problem";
 
-/// Returns what Codex sent as messages: without system prompts and reasoning, and with the summary first.
+/// Converts the request that Codex sent into messages. Leaves out system prompts and reasoning, and puts the summary
+/// first.
 fn sent(request: &Value) -> Vec<Value> {
     let mut messages = Vec::new();
     for item in request["input"].as_array().expect("items") {

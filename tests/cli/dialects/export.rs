@@ -1,4 +1,5 @@
-//! `claw-session export`: a session exported in another program's form rebuilds to the same messages.
+//! `claw-session export`: a session exported in another program's format rebuilds to the same
+//! messages.
 
 use predicates::str::contains;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Sessions of pi.
+//! Tests with pi's sessions.
 
 use std::fs;
 
@@ -11,8 +11,8 @@ use crate::common::{AssertExt, Sandbox};
 /// The prompt with which each session of the corpus was resumed.
 const PROBE: &str = "Resume probe: where were we?";
 
-/// Returns what pi sent, without the text that it puts around summaries, and with `[interrupted]` as the result of an
-/// interrupted call.
+/// Returns the messages that pi sent, without the text that it puts around summaries, and with `[interrupted]` as the
+/// result of an interrupted call.
 fn sent(request: &Value) -> Vec<Value> {
     let mut messages = plain(request["messages"].as_array().expect("messages"));
     for block in messages.iter_mut().flat_map(|it| it["content"].as_array_mut().expect("a list")) {

@@ -1,4 +1,4 @@
-//! `claw-rebuild --to`: messages written in the form of another API read back as the same conversation.
+//! `claw-rebuild --to`: messages written for another API are read back as the same conversation.
 
 use super::run;
 use crate::common::{AssertExt, Sandbox};
@@ -11,7 +11,7 @@ const SESSION: &str = r#"{"type":"user","content":"List \u00e9."}
 "#;
 
 #[test]
-fn messages_of_another_api_read_back_as_the_same_conversation() {
+fn messages_written_for_another_api_are_read_back_as_the_same_conversation() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", SESSION);
     let plain = |words: &[&str]| super::plain(&run(&sandbox, words));
