@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 /// Prefixes of the names of variables that may hold a secret. All names in these lists are in lower
 /// case.
 const PREFIXES: [&str; 4] = ["auth_", "aws_", "azure_", "claw_key_"];
-/// Parts of the names of such variables.
+/// Parts of such names.
 const PARTS: [&str; 9] = [
     "_auth_",
     "connection_string",
@@ -17,9 +17,9 @@ const PARTS: [&str; 9] = [
     "secret",
     "token",
 ];
-/// Suffixes of the names of such variables.
+/// Suffixes of such names.
 const SUFFIXES: [&str; 5] = ["_auth", "_dsn", "_pat", "_sas", "pwd"];
-/// Complete names of such variables.
+/// Such names in full.
 const NAMES: [&str; 4] = ["claw_call", "claw_extra", "database_url", "ssh_agent_pid"];
 /// Names that match one of the lists above, but are harmless.
 const HARMLESS: [&str; 5] =

@@ -27,8 +27,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The maximum amount of a failed tool's standard error, in bytes, that goes into the result.
-const MAX_ERRORS: usize = 4000;
+/// The maximum number of bytes of a failed tool's standard error that go into the result.
+const MAX_STDERR: usize = 4000;
 
 /// A tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct ToolCall {
     pub input: String,
 }
 
-/// Reads the tool calls among records, in order. A duplicate call is dropped, and so is a call with a result.
+/// Reads the tool calls from records, one per line, in order. Duplicate calls and calls with a result are dropped.
 ///
 /// # Errors
 /// Status 65 if a line is not a record.
@@ -151,7 +151,7 @@ pub fn run(
             }
         }
         outcome?;
-        // `write_next` stops at an interrupted job, which has no record.
+        // `write_next` stops at an interrupted job, which has no record; write the records after it, too.
         results.records.iter().flatten().try_for_each(|record| write(record))?;
         Ok(signal)
     })
@@ -209,7 +209,7 @@ impl Job {
         command.current_dir(&settings.workspace).env_clear();
         command.envs(settings.environment.iter().map(|(name, value)| (name, value)));
         let keep = settings.keep.as_ref().map(|directory| directory.join(file_name(name, number)));
-        let outputs = [ToolOutput::new(settings.max_output, keep), ToolOutput::end(MAX_ERRORS)];
+        let outputs = [ToolOutput::new(settings.max_output, keep), ToolOutput::end(MAX_STDERR)];
         match child::run(groups, command, input.clone(), settings.timeout, outputs) {
             Ok(ended) => ended.map(|ended| self.result(&ended, settings)),
             Err(error) => Some(self.failed(&format!("tool '{name}' cannot be run: {error}"))),

@@ -55,7 +55,7 @@ impl LatestCheckpoint {
 
 /// Returns the number of turns in the first `end` messages that no checkpoint covers.
 ///
-/// Turns that a compaction has replaced are included, because its record states how many such turns it covers.
+/// Turns that a compaction covers are included: its record states how many of them no checkpoint covers.
 #[must_use]
 pub fn open_turns(messages: &[Message<'_>], end: usize) -> u64 {
     let begins = |message: &&Message<'_>| message.is_from_user() && !message.is_summary();

@@ -37,8 +37,8 @@ use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::io;
 
-/// The maximum number of pending messages. A result that comes after more messages than this is left out, because its
-/// call has been laid out by then.
+/// The maximum number of pending messages. A result that comes more than this many messages after its call is left out,
+/// because the call has been laid out by then.
 const HORIZON: usize = 1000;
 
 /// A fold of records into messages. It borrows the text of the records until [`Fold::into_owned`].
@@ -182,8 +182,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         self.view.changed_at.get(record.id.as_ref()).copied().unwrap_or(0)
     }
 
-    /// Marks provider counts in records before the offset `place` as invalid if they cover the current record, because
-    /// the record was shown differently when they were made.
+    /// Marks the provider counts from the current record up to the offset `place` as invalid, because the record was
+    /// shown differently when they were made.
     fn end_counts(&mut self, place: u64) {
         self.counts_from = self.counts_from.max(place);
     }
@@ -289,7 +289,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         }
     }
 
-    /// Returns true if the last pending message is a reply that is not complete yet.
+    /// Returns false if there is no pending message, or if the last one is a reply that has ended.
     fn takes_calls(&self) -> bool {
         self.pending.back().is_some_and(|last| last.reply.takes_calls())
     }
@@ -323,8 +323,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         message
     }
 
-    /// Adds a tool call to the last reply, or to a new one if that is complete. If a result with its id came before the
-    /// call, the call gets it unless another result follows. A call that the reply already contains is skipped.
+    /// Adds a tool call to the last reply, or to a new one if the last has ended. If a result with its id came before
+    /// the call, the call gets it unless another result follows. A call that the reply already contains is skipped.
     fn call(&mut self, block: Block<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
         let BlockKind::ToolUse { id } = block.kind.clone() else { return };
         if self.is_written_again(&id, &block, record) {

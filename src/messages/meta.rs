@@ -1,7 +1,7 @@
 //! `_meta`: the records behind a message.
 //!
 //! `claw-rebuild --meta` writes it, filters pass it through, and `claw-call` removes it from the request. Programs that
-//! write a view record take from it the ids of the records to refer to.
+//! write view records find in it the ids of the records that they refer to.
 
 use crate::id::Id;
 use crate::json::write::Members;
@@ -30,9 +30,9 @@ pub struct ResultMeta {
 pub struct Meta {
     /// The id of the first record in the message, in file order.
     pub id: Id,
-    /// The byte offset of the beginning of that record, in the concatenated inputs.
+    /// The byte offset at which that record begins, in the concatenated inputs.
     pub offset: u64,
-    /// The byte offset of the end of the last record in the message.
+    /// The byte offset at which the last record in the message ends.
     pub end: u64,
     /// The provider's token count for the reply, as the provider sent it. `None` if a message that it covers has
     /// changed since.
@@ -48,7 +48,7 @@ pub struct Meta {
     /// In the first message: the newest checkpoint.
     pub checkpoint: Option<Box<LatestCheckpoint>>,
     /// In the first message: the factor by which to correct our token estimates. It comes from a provider's count that
-    /// no longer matches the messages, but still shows how far our estimates are off.
+    /// no longer matches the messages, but still shows how far off our estimates are.
     pub scale: Option<Scale>,
 }
 

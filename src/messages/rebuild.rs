@@ -240,8 +240,8 @@ fn read_object(line: LineObject<'_>) -> anyhow::Result<Result<Record<'_>, Findin
     Ok(Ok(Record::of(body, line)))
 }
 
-/// Writes the records of the tool calls at the end that have no result yet. A call before a later prompt is not among
-/// them, because it counts as interrupted.
+/// Writes the records of the tool calls at the end that have no result yet. A call that is followed by a prompt is
+/// omitted, because it counts as interrupted.
 ///
 /// # Errors
 /// As [`from_inputs`], and when writing to `out` fails.

@@ -1,4 +1,4 @@
-//! The end of a reply, for rebuild and for show.
+//! Decides where a reply ends, for rebuild and for show.
 //!
 //! A reply consists of consecutive assistant records and tool calls. It ends with the first result of one of its calls,
 //! because the model had that result when it continued. Early versions of claw0 wrote a result before its call; after a

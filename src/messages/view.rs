@@ -60,7 +60,7 @@ pub struct View {
     pub interrupted: bool,
     /// The byte offset of the first record that is shown, in the concatenated inputs.
     pub start: u64,
-    /// The byte offset of the end of the last record, in the concatenated inputs.
+    /// The byte offset at which the last record ends, in the concatenated inputs.
     pub end: u64,
     /// The parts of shortened results that are shown, by the ids of record and call.
     pub truncations: HashMap<(String, String), KeptSpan>,
@@ -68,8 +68,8 @@ pub struct View {
     pub retracted: HashSet<String>,
     /// For each target of a retraction in effect, the finding to report if the target does not exist.
     pub unseen_targets: HashMap<String, Finding>,
-    /// For each record that a view record changes or retracts, the offset of the newest such view record. Provider
-    /// counts in records between the two are invalid.
+    /// By record id: the offset of the newest view record that changes or retracts the record. Provider counts between
+    /// the two are invalid.
     pub changed_at: HashMap<String, u64>,
     /// All provider counts before this offset are invalid.
     pub counts_from: u64,
@@ -128,7 +128,7 @@ pub fn whole(inputs: &[Input]) -> anyhow::Result<View> {
     find(inputs, &options, false, &mut Vec::new())
 }
 
-/// The types of view records, then that of checkpoints, as they are written in a line.
+/// The types of view records, followed by the checkpoint type, each as it is written in a line.
 const NEEDLES: [&str; 4] = ["\"compaction\"", "\"truncation\"", "\"retract\"", "\"checkpoint\""];
 /// The number of view record types at the beginning of `NEEDLES`.
 const VIEWS: usize = 3;

@@ -5,8 +5,8 @@ use crate::messages::pending::EarlyResult;
 use std::collections::hash_map::Entry;
 use std::iter;
 
-/// Results that wait for a call. All are in one list, because there may be many results, but nearly always only one
-/// per call.
+/// Results that wait for a call. All are in one list, because a list for each call would nearly always hold only one
+/// result.
 #[derive(Default)]
 pub(super) struct Waiting {
     /// The results in the order of the file. A result that was taken leaves an empty place.

@@ -58,7 +58,7 @@ struct RecordFacts {
     usage: Option<String>,
 }
 
-/// Returns the text of the file for a transcript. `directory` is the working directory that the file names.
+/// Converts a transcript to the text of a file in this form. `directory` is the working directory that the file names.
 ///
 /// # Errors
 /// When the transcript cannot be read.

@@ -75,8 +75,8 @@ pub fn source_of(header: &str) -> Option<String> {
 /// # Errors
 /// When the source cannot be read.
 pub fn import(input: &Input, header: &str, ts: &str) -> anyhow::Result<Forked> {
-    // Records without a time get the time in the header, that of the first import, so that importing again gives the
-    // same text.
+    // Records without a time get the time of the first import, which is in the header, so that importing again gives
+    // the same text.
     let first = Object::parse(header).ok().and_then(|it| it.get("ts").map(str::to_owned));
     fork::fork(input, input.length, header, first.as_deref().unwrap_or(ts))
 }

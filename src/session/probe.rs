@@ -43,8 +43,8 @@ pub struct Facts {
     pub created: Option<i64>,
     /// The time of the first record.
     pub first: Option<i64>,
-    /// The time of the last record. If that record has no time: the time from the earlier read, or else that of the
-    /// first line.
+    /// The time of the last record. If that record has no time, this is the time from the earlier read, or else the
+    /// time in the first line.
     pub active: Option<i64>,
     /// The number of lines, without the header and blank lines.
     pub records: u64,

@@ -1,5 +1,5 @@
 //! The lock of a session's turn. A program holds it while it works on a transcript for longer than one append,
-//! so that turns do not overlap. Retrying missing summaries has a separate lock, so that turns do not wait for it.
+//! so that turns do not overlap. Making missing summaries has a separate lock, so that turns do not wait for it.
 //!
 //! It is a kernel lock on an empty file beside the transcript (`.ID.jsonl.lock`, `.ID.jsonl.retry`). Appending to
 //! the transcript does not check it. The lock belongs to the process; [`HeldTurn::leave`] keeps it for the program
@@ -36,7 +36,7 @@ pub struct HeldTurn {
 pub enum Purpose {
     /// A turn, from the prompt to the reply.
     Turn,
-    /// Retrying missing summaries.
+    /// Making summaries that are missing.
     Retry,
 }
 
@@ -134,8 +134,8 @@ pub fn holder(lock: &Path) -> Option<Pid> {
     fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??.pid
 }
 
-/// Waits until the process that holds the turn of a transcript ends or releases it. This process then holds a
-/// shared lock until it ends itself. Returns false at once if no other process holds the turn.
+/// Waits until the process that holds the turn of a transcript releases it or ends. The calling process then holds
+/// a shared lock until it ends. Returns false at once if no other process holds the turn.
 #[must_use]
 pub fn await_end(transcript: &Path) -> bool {
     let Ok(file) = open(&lock_path(transcript, Purpose::Turn), false) else { return false };

@@ -17,7 +17,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use std::ffi::{OsStr, OsString};
 
-/// A command line whose flags and operands have been parsed, but whose other settings are still to be found.
+/// A command line whose flags and operands are parsed. Values of settings from other places are not known yet.
 #[derive(Debug)]
 pub struct CommandLine<'a> {
     command: Command,

@@ -268,7 +268,7 @@ impl ConfigFile {
         })
     }
 
-    /// Collects the values of nested objects by their paths, `compaction.ollama.url`.
+    /// Collects the values of nested objects, each with its path, such as `compaction.ollama.url`.
     fn flatten(&mut self, path: &str, all: RawMembers, leaves: &mut Vec<(String, Box<RawValue>)>) {
         for (key, raw) in all {
             let name = format!("{path}{key}");
@@ -367,7 +367,7 @@ fn text_of(raw: &RawValue) -> Option<String> {
     string(raw.get()).map(|text| text.into_owned())
 }
 
-/// Returns the text of the error for an unknown key, which suggests the most similar known one.
+/// Returns the text of the error for an unknown key. It suggests the most similar known key if one is similar enough.
 #[must_use]
 pub fn unknown(name: &str, key: &str, known: &[&str]) -> String {
     let distance = |other: &&&str| strsim::damerau_levenshtein(key, other);

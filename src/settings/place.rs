@@ -33,7 +33,7 @@ pub fn selected(given: &ArgMatches, variables: Variables<'_>) -> Option<PathBuf>
     }
 }
 
-/// Returns the name of the profile that the command line selects, or else the variable.
+/// Returns the name of the profile that the command line selects, or else the one in the variable.
 #[must_use]
 pub fn profile(given: &ArgMatches, variables: Variables<'_>) -> Option<String> {
     let name = chosen(given, "profile", "CLAW_PROFILE", variables);

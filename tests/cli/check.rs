@@ -63,7 +63,7 @@ impl Damage {
         Damage::of(&lines, rule, at, 65)
     }
 
-    /// [`conversation`] with these records appended. The finding is about record number `line` among them.
+    /// [`conversation`] with the records `more` appended. The finding is about record number `line` of `more`.
     fn appended(more: &[Value], rule: &'static str, line: usize, status: i32) -> Damage {
         let damage = Damage::of(&lines(), rule, 7 + line, status);
         Damage { more: more.to_vec(), ..damage }
@@ -116,7 +116,7 @@ impl Damage {
     }
 }
 
-/// Returns a sandbox whose transcript has mode 0600.
+/// Returns a sandbox with an empty transcript of mode 0600.
 fn private() -> Sandbox {
     let sandbox = Sandbox::new();
     append(&sandbox, FILE, json!({"type": "user", "content": "x"}).to_string());
@@ -165,7 +165,7 @@ fn id_of(line: usize) -> Value {
     id(&lines()[line - 1], 0)
 }
 
-/// Damaged lines.
+/// Returns transcripts with damaged lines.
 fn damaged_lines() -> Vec<Damage> {
     let whole = lines();
     let without = |at: usize| [&whole[..at - 1], &whole[at..]].concat();
@@ -214,7 +214,7 @@ fn damaged_lines() -> Vec<Damage> {
     ]
 }
 
-/// Lines that other programs appended.
+/// Returns transcripts to which other programs have appended lines.
 fn lines_of_other_programs() -> Vec<Damage> {
     let written = |line: &str, rule, status| {
         let lines = [lines(), vec![line.as_bytes().to_vec()]].concat();
@@ -233,7 +233,7 @@ fn lines_of_other_programs() -> Vec<Damage> {
     ]
 }
 
-/// Records that contradict each other.
+/// Returns transcripts whose records do not fit together.
 fn contradictory_records() -> Vec<Damage> {
     let blocks = |kind: &str, block: Value| json!({"type": kind, "content": [block]});
     let other = json!({"type": "tool_use", "tool_use_id": "t", "name": "g", "input": {}});

@@ -182,10 +182,10 @@ fn v72_turns_are_counted_since_the_last_checkpoint_across_compactions() {
     let sandbox = with_model();
     let options = ["--turns", "10", "--min-tokens", "0"];
     Conversation::plain(18, 20).append(&sandbox, "s.jsonl");
-    assert!(!is_made(&sandbox, &options), "nine turns");
+    assert!(!is_made(&sandbox, &options), "made after nine turns");
     Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
-    assert!(is_made(&sandbox, &options), "ten turns");
-    assert!(!is_made(&sandbox, &options), "no turn since the checkpoint");
+    assert!(is_made(&sandbox, &options), "not made after ten turns");
+    assert!(!is_made(&sandbox, &options), "made without a turn since the checkpoint");
     Conversation::plain(12, 20).append(&sandbox, "s.jsonl");
     // Six turns since the checkpoint; the compactions remove some of them from the messages.
     for _ in 0..2 {
@@ -204,10 +204,10 @@ fn v72_turns_are_counted_since_the_last_checkpoint_across_compactions() {
     );
     assert!(!is_made(&sandbox, &options));
     Conversation::plain(6, 20).append(&sandbox, "s.jsonl");
-    assert!(!is_made(&sandbox, &options), "nine turns");
+    assert!(!is_made(&sandbox, &options), "made after nine turns");
     Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
-    assert!(is_made(&sandbox, &options), "ten turns");
-    assert!(!is_made(&sandbox, &options), "no turn since the checkpoint");
+    assert!(is_made(&sandbox, &options), "not made after ten turns");
+    assert!(!is_made(&sandbox, &options), "made without a turn since the checkpoint");
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn a_successful_reply_is_not_classified() {
     sandbox.cmd("claw-call").args(["--header", "a: b"]).assert().code(2);
 }
 
-/// No text of a provider reaches a terminal unescaped or adds a line.
+/// A provider's text cannot control the terminal or add a line to the diagnostics.
 #[test]
 fn the_text_of_a_provider_is_escaped() {
     let sandbox = Sandbox::new();

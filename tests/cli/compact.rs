@@ -92,7 +92,7 @@ fn v51_six_messages_are_compacted_only_if_that_saves_tokens() {
 #[test]
 fn d41_the_cut_moves_until_the_rest_fits() {
     let sandbox = with_model();
-    // By number, half of the messages would be covered, but most of the tokens are in the second half.
+    // The usual cut would cover half of the messages, but most of the tokens are in the second half.
     let conversation = (0..6).fold(Conversation::plain(10, 5), |conversation, _| {
         conversation.user("Look.").tool(words(1500))
     });
@@ -674,7 +674,7 @@ fn v54_a_request_that_does_not_fit_is_split_into_smaller_ones() {
         .stderr(contains("the summary, piece 1 of 5\n"))
         .stderr(contains("the summary, piece 5 of 5\n"))
         .stderr(contains(" (6 calls, "));
-    // The pieces cover all of it once; each request but the first has the summary of the piece before.
+    // Each prompt is in exactly one piece. Every request but the first contains the summary of the piece before it.
     let first = asked(&sandbox, 1);
     let later: Vec<String> = (2..=6).map(|n| asked(&sandbox, n)).collect();
     for n in 0..10 {
@@ -938,7 +938,7 @@ fn the_local_source_cannot_shorten_a_short_conversation_and_excludes_a_given_sum
 }
 
 #[test]
-fn a_call_killed_by_the_same_signal_just_before_the_program_is_not_a_failed_source() {
+fn no_other_source_is_tried_if_one_signal_ends_first_the_call_and_then_the_program() {
     let sandbox = with_model();
     Conversation::plain(12, 100).append(&sandbox, "s.jsonl");
     let call = "setsid sh -c \"sleep 0.05; kill -TERM $PPID\" >/dev/null 2>&1 & kill -TERM $$;";

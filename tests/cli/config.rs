@@ -182,7 +182,7 @@ fn check_precedence(group: &[Sample]) {
 fn every_setting_has_a_key_a_variable_and_an_option() {
     let all = listed(config(&Sandbox::new(), &["list", "--json"]).assert());
     let keys: Vec<String> = all.iter().map(|setting| text(setting, "key")).collect();
-    assert_eq!(keys, KEYS, "the keys that the file accepts");
+    assert_eq!(keys, KEYS, "the listed keys are not those that the file accepts");
     for setting in &all {
         let (key, flag) = (text(setting, "key"), text(setting, "flag"));
         let variable = format!("CLAW_{}", key.to_uppercase().replace('-', "_"));

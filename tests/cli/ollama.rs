@@ -153,7 +153,7 @@ fn k_4_a_prompt_that_was_read_whole_is_not_an_overflow() {
     }
 }
 
-/// The check compares with the smallest size that the prompt can have, because a false alarm loses the reply.
+/// The count is compared with the smallest size that the prompt can have, because a false alarm loses the reply.
 #[test]
 fn k_4_an_estimate_that_is_too_high_is_not_an_overflow() {
     let user = |text: String| json!({"role": "user", "content": text}).to_string() + "\n";

@@ -1,4 +1,4 @@
-//! claw-call in every shape: extra members, metadata, prices, token counts, and addresses.
+//! claw-call with the API of every provider: extra members, metadata, prices, token counts, and addresses.
 
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;

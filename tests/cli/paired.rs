@@ -172,7 +172,7 @@ fn audit_22_a_result_after_its_call_replaces_one_before_it() {
 
 /// A result belongs to the nearest call before it, even if an older call with its id has none.
 #[test]
-fn audit_22_a_second_result_does_not_go_to_an_older_call_of_its_id() {
+fn audit_22_a_second_result_does_not_go_to_an_older_call_with_its_id() {
     let records =
         [call("x"), user("stop"), call("x"), result("x", "real"), result("x", "again"), user("p")];
     let run = rebuild(&records, &[]);

@@ -371,7 +371,7 @@ fn thinking(line: &str) -> Vec<String> {
     found
 }
 
-/// A provider checks the signature of a thinking block over its bytes.
+/// Providers verify the signature of a thinking block against its bytes.
 #[test]
 fn h2_thinking_is_replayed_byte_for_byte() {
     let mut count = 0;

@@ -36,7 +36,8 @@ fn recall(arguments: &str) -> Assert {
     Sandbox::new().sh(&format!(r#"sh "$RECALL" {arguments}"#)).env("RECALL", script).assert()
 }
 
-/// Fails with a list of the lost facts of a kind, unless the row shows that none is lost after ten compactions.
+/// Fails and lists the lost facts unless `row` shows that all facts of this kind survive ten compactions. `among` is
+/// the option that selects the sessions.
 #[track_caller]
 fn all_survive_ten_compactions(kind: &str, row: &'static str, among: &str) {
     let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>();

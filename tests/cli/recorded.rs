@@ -1,4 +1,4 @@
-//! claw-call against recorded answers of a real server, llama.cpp over both of its APIs, and the whole turn of
+//! claw-call with recorded answers of a real server (llama.cpp, through both of its APIs), and the complete turn of
 //! the demo.
 
 use std::path::{Path, PathBuf};
@@ -97,7 +97,8 @@ fn a_conversation_that_ends_with_a_reply_is_not_sent_again() {
     replay("llama-messages-assistant-last", &[]).code(7);
 }
 
-/// The turn of the demo: refused twice, shortened, summarised by the model, answered by it.
+/// In this turn, the provider refuses the request, and again after results are shortened. Then the model writes a
+/// summary, and answers.
 #[test]
 fn a_recorded_model_passes_every_stage_without_a_network() {
     let sandbox = Sandbox::new();

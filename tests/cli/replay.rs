@@ -1,4 +1,4 @@
-//! claw-replay: many transcripts at a time, with the same reports in each run.
+//! claw-replay: reads many transcripts at a time, and writes the same reports in each run.
 
 #[cfg(feature = "http")]
 mod call;

@@ -361,7 +361,7 @@ fn a_failing_session_does_not_block_others() {
 }
 
 #[test]
-fn settings_from_every_source_reach_the_programs_it_runs() {
+fn claw_retry_passes_settings_from_every_source_to_the_programs_that_it_runs() {
     let (sandbox, _) = with_stub();
     // `idle` does not apply to a session that is given as a path.
     sandbox.write("config", r#"{"idle":1,"profiles":{"own":{"call":"own 'a b'"}}}"#);

@@ -55,7 +55,7 @@ fn written() -> Validator {
     Validator::new(schema)
 }
 
-/// Fails with all errors in these records.
+/// Checks that these records are valid. Fails with the errors of all that are not.
 #[track_caller]
 fn fits(validator: &Validator, records: &[Value], name: &str) {
     assert!(!records.is_empty(), "{name} holds no record");

@@ -72,7 +72,7 @@ fn transcripts(sandbox: &Sandbox) -> BTreeMap<String, Vec<u8>> {
 // ---- the store -------------------------------------------------------------------------------
 
 #[test]
-fn a_new_session_is_where_claw0_looks_and_its_header_fits_the_schema() {
+fn a_new_session_is_where_claw0_looks_and_has_a_header() {
     let sandbox = Sandbox::new();
     let id = said(&sandbox, &["new", "--label", "my work", "--key", "main:cli:user"]);
     let path = format!("workspace/.sessions/agents/main/sessions/{id}.jsonl");
@@ -298,7 +298,7 @@ fn v82_two_sessions_created_in_one_second_differ_and_the_key_names_the_newer() {
 }
 
 #[test]
-fn v82_labels_of_other_programs_are_escaped_on_a_terminal() {
+fn v82_labels_of_other_programs_are_escaped() {
     let sandbox = claw0();
     let index = format!("{CLAW0}/sessions.json");
     let evil = sandbox.read_text(&index).replace("smol", "\\u001b[31m\\nevil");
@@ -397,7 +397,11 @@ fn v77_an_expired_session_is_kept_and_a_new_one_takes_its_key() {
         json!({"type": "error", "class": "x", "message": "m", "ts": four - 1}).to_string(),
     );
     assert_eq!(at(four - 60, &daily), first);
-    assert_eq!(at(evening - day, &daily), first, "the clock was set back");
+    assert_eq!(
+        at(evening - day, &daily),
+        first,
+        "a clock that was set back must not end a session"
+    );
     let second = at(four, &daily);
     assert_ne!(second, first);
     assert!(sandbox.exists(&first));

@@ -1,4 +1,4 @@
-//! claw-call in every shape: each provider gets a legal request, and all replies become the same records.
+//! claw-call with the API of every provider: each gets a legal request, and all replies become the same records.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::conversations::{Conversation, append, rebuild, rebuild_meta, words};
 /// One message as input for a call.
 pub const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
-/// Returns a call to a provider in a shape, without a message.
+/// Returns a `claw-call` command for a provider whose API has this shape. Its input is still empty.
 pub fn call(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-call").envs(provider.env_for(shape));
     // Without a configured window, each call to Ollama reports that it requests a default one.
@@ -459,7 +459,7 @@ fn the_window_that_an_overflow_states_is_remembered_in_every_shape() {
     }
 }
 
-/// Tested with the error message of vLLM.
+/// Uses vLLM's error message.
 #[test]
 fn j_2_the_output_limit_is_lowered_once_for_chat_completions() {
     let refusal = "This model's maximum context length is 4096 tokens. However, you requested 5000 \

@@ -1,4 +1,4 @@
-"""Reads every record of transcripts, as a check in a script does."""
+"""Parses every record of transcripts, as a simple checking script would."""
 
 import json
 import sys

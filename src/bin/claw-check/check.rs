@@ -1,4 +1,4 @@
-//! The checks of `claw-check` that concern a file's mode, not its content.
+//! The check of `claw-check` that concerns a file's mode, not its content.
 
 use anyhow::Context;
 use clawutils::finding::{Finding, Place, rules};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Finds the transcripts among `files` that users other than their owner may access.
 ///
 /// # Errors
-/// Fails with 74 if the mode of a file cannot be read.
+/// Fails with 74 or 77 if the mode of a file cannot be read.
 pub fn check_modes(files: &[PathBuf]) -> anyhow::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for path in files.iter().filter(|path| path.as_os_str() != "-") {

@@ -1,4 +1,4 @@
-//! The options of `claw-rebuild` for the part of the transcripts to read and for the form and checks of the messages.
+//! The options of `claw-rebuild` that select what is read, check the messages, and choose their form.
 
 use anyhow::Context;
 use clawutils::cli::options::LimitTurnsArgs;
@@ -98,7 +98,7 @@ impl TargetArgs {
 /// Rebuilds the messages and writes them. With `--strict` or `--ready`, writes nothing until all messages are checked.
 ///
 /// # Errors
-/// Fails as [`rebuild::from_inputs`] and the checks do, and with 74 if `out` cannot be written.
+/// Fails as [`rebuild::from_inputs`] and the checks do, and if `out` cannot be written.
 pub fn write_messages(
     inputs: &[Input],
     options: &RebuildOptions,

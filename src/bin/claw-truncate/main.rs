@@ -39,7 +39,8 @@ struct Args {
     /// Share of the kept text that comes from the beginning, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = HEAD_RATIO, value_parser = share)]
     head_ratio: f64,
-    /// Minimum length, in characters, of a result that is shortened to fit (default: a tenth of its limit, 200 to 2000)
+    /// Shorten no result below about this many characters to fit the budget (default: a tenth of the limit for one
+    /// result, at least 200 and at most 2000)
     #[arg(long, value_name = "CHARACTERS")]
     floor: Option<usize>,
     /// Do nothing unless it saves at least this many tokens

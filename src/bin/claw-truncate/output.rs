@@ -11,7 +11,7 @@ use std::io::Write;
 /// Writes the messages or the truncation records.
 ///
 /// # Errors
-/// Fails with 74 if standard output cannot be written.
+/// Fails with 74 or 141 if standard output cannot be written.
 pub fn write_truncated(
     messages: &[Message<'_>],
     outcome: &truncate::TruncateOutcome,

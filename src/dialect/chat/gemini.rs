@@ -1,4 +1,4 @@
-//! Translates contents of Gemini's API into records.
+//! Translates Gemini API messages (`contents`) into records.
 
 use crate::dialect::translation::{
     IMPORTED, Reply, ReplyPart, SourceLine, ToolResult, Translation, image_block, text_block,
@@ -7,7 +7,7 @@ use crate::json::{self, Object, elements};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// The state of a conversation. Gemini's calls have no ids unless the program gave them some.
+/// The state of a conversation. A function call in Gemini's format may have no id; it then gets one here.
 #[derive(Debug, Default)]
 pub struct Gemini {
     /// The calls without a response: name and id, as JSON.
@@ -96,7 +96,8 @@ impl Gemini {
         out.record(line, number + 1, "user", |it| it.list("content", blocks))
     }
 
-    /// Returns the id of the call that a response belongs to: its own, or that of the oldest open call with its name.
+    /// Returns the id of the call that a response belongs to: the id in the response, or else the id of the oldest open
+    /// call with its name.
     fn call_of(&mut self, response: &Object<'_>) -> String {
         let (name, own) = (response.get("name"), response.get("id"));
         let is_it = |(call, id): &(String, String)| match own {
@@ -117,8 +118,8 @@ fn inner<'a>(
     part.get(name).or_else(|| part.get(other)).map(Object::parse)
 }
 
-/// Returns the content of a response, as JSON. If its only member is a string with a usual name, such as `output`, this
-/// is that string, otherwise the whole object as text.
+/// Returns the content of a response, as a JSON string: the text of its only member if that has a common name such as
+/// `output`, and otherwise the JSON of the whole response.
 fn response(raw: &str) -> String {
     let only = Object::parse(raw).ok().and_then(|object| {
         let mut members = object.members();

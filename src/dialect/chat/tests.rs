@@ -1,4 +1,4 @@
-//! Tests of reading messages of OpenAI's and Gemini's APIs.
+//! Tests for reading OpenAI and Gemini API messages.
 
 use crate::dialect::tests::rebuild;
 use crate::dialect::{Choice, Dialect, open};

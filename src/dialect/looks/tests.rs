@@ -1,4 +1,4 @@
-//! Tests of the kinds that are found for other files and for damaged records.
+//! Tests of how damaged transcripts and other kinds of files are recognised.
 
 use super::*;
 

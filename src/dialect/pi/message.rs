@@ -1,4 +1,4 @@
-//! Translates messages of pi into records.
+//! Translates pi's messages into records.
 
 use crate::dialect::time;
 use crate::dialect::translation::{
@@ -16,7 +16,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Returns the model that a record selects: a change of the model, or a reply.
+    /// Returns the model that a record names, if it is a model change or a reply.
     #[must_use]
     pub fn of_entry(entry: &Object<'_>) -> Option<Model> {
         match entry.get("type") {
@@ -195,7 +195,8 @@ fn thinking<'a>(block: &Object<'a>, is_same_model: bool, is_kept: bool) -> Think
     }
 }
 
-/// Converts the token counts of pi to the names of the Anthropic API. If all are zero, nothing was counted.
+/// Converts pi's token counts to the names of the Anthropic API. Returns `None` if all are zero, because nothing was
+/// counted then.
 fn usage(raw: &str) -> Option<Cow<'_, str>> {
     let usage = Object::parse(raw).ok()?;
     let number = |name: &str| usage.number(name).unwrap_or(0);
@@ -212,7 +213,7 @@ fn usage(raw: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(members.into_json()))
 }
 
-/// Returns the text that pi sends for a command of the user.
+/// Returns the text that pi sends for a command that the user ran.
 fn bash_execution(message: &Object<'_>) -> String {
     let string = |name: &str| message.string(name).unwrap_or_default();
     let mut text = format!("Ran `{}`\n", string("command"));

@@ -8,7 +8,7 @@ use crate::input::Input;
 const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}"#;
 
-/// Returns the record of a line of a table.
+/// Converts a line of a table to a record.
 fn record(line: &str) -> String {
     let mut words = line.splitn(3, ' ');
     let (id, parent, rest) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
@@ -117,7 +117,7 @@ fn v29_damaged_parents_end_the_walk_with_a_finding() {
 }
 
 #[test]
-fn v30_compactions_keep_from_their_first_kept_record_on() {
+fn v30_a_compaction_keeps_its_first_kept_record_and_all_later_ones() {
     let summary = |text: &str| {
         format!(
             "U|[Previous conversation summary]\n{text}|A|Understood. I go on from this summary."

@@ -1,4 +1,4 @@
-//! claw-replay call: the requests of a transcript are made again, and the new replies are compared with its replies.
+//! claw-replay call: sends the requests of a transcript again, and compares the new replies with the recorded ones.
 
 mod hostile;
 mod limits;
@@ -66,7 +66,7 @@ fn cases(report: &Value) -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn recorded_turns_pass_and_a_changed_system_prompt_misses() {
+fn recorded_turns_pass_and_a_changed_system_prompt_has_no_recording() {
     let sandbox = Sandbox::new();
     turns(&sandbox, "d/a.jsonl", &["one", "two"]);
     turns(&sandbox, "d/b.jsonl", &["one", "three"]);
@@ -177,7 +177,7 @@ fn a_planted_regression_is_found_by_call_and_by_nothing_else() {
 }
 
 #[test]
-fn each_call_of_a_turn_has_its_recorded_results_before_it() {
+fn each_request_of_a_turn_contains_the_recorded_results_before_it() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sealed(&sandbox, "s.jsonl", &tool_turn(json!({"a": 1, "b": 2})));
     let run = |how: &str, input: Value| {

@@ -6,7 +6,7 @@ use super::{check, each, transcript};
 use crate::common::{AssertExt, Sandbox};
 
 #[test]
-fn only_a_regular_file_with_reports_is_used_as_a_state_file() {
+fn a_file_that_cannot_be_a_state_file_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("a.jsonl", transcript(1));
     // The file `long` begins like a state file.
@@ -51,7 +51,7 @@ fn reports_are_not_lost_if_standard_output_is_closed() {
             .assert()
             .code(74)
             .stderr(format!("{what}: {closed}"));
-        // Other programs open /dev/null for reading and writing before they start this one.
+        // Some parent processes open /dev/null for both reading and writing; that does not count as closed.
         for null in [">/dev/null", "1<>/dev/null"] {
             sandbox.sh(&format!("{script} {null}")).assert().success().stderr("");
         }

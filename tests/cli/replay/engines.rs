@@ -10,7 +10,7 @@ use super::{check, transcripts};
 use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::man::{can_run, has_tool};
 
-/// Creates 40 transcripts, of which some fail, a file that is not a transcript, and the list of all.
+/// Creates 40 transcripts, some of which fail, a file that is not a transcript, and a list of all 41 paths.
 fn many() -> Sandbox {
     let sandbox = Sandbox::new();
     transcripts(&sandbox, "d", 40);
@@ -63,7 +63,7 @@ case $host in down) exit 255 ;; silent) exit ;; esac
 SHELL=/bin/sh exec sh -c "$*"
 "#;
 
-/// Returns `claw-replay-parallel` with hosts behind the fake ssh, and the list as its input.
+/// Returns `claw-replay-parallel`, which reaches `hosts` through the fake ssh and reads the list from standard input.
 fn parallel(sandbox: &Sandbox, hosts: &str, args: &[&str]) -> Cmd {
     sandbox.program("fake-ssh", SSH);
     let ssh = sandbox.path("bin/fake-ssh");
@@ -74,7 +74,7 @@ fn parallel(sandbox: &Sandbox, hosts: &str, args: &[&str]) -> Cmd {
 }
 
 #[test]
-fn gnu_parallel_makes_the_reports_of_one_process_on_two_hosts() {
+fn gnu_parallel_on_two_hosts_makes_the_same_reports_as_one_process() {
     if !has_tool("parallel") {
         return;
     }
@@ -121,7 +121,7 @@ fn a_worker_that_fails_is_not_overlooked() {
 
 #[test]
 #[allow(clippy::print_stderr, reason = "reports which test was skipped")]
-fn spark_makes_the_reports_of_one_process() {
+fn spark_makes_the_same_reports_as_one_process() {
     let sandbox = many();
     let found = sandbox.sh("python3 -c 'import pyspark' && command -v java").assert();
     if !found.get_output().status.success() {

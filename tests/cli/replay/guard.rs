@@ -1,4 +1,4 @@
-//! claw-replay guard: where windows would overflow, and what the guard would do, without a model.
+//! claw-replay guard: finds where windows would overflow, and simulates the steps of the guard without a model.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;

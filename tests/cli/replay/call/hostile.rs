@@ -7,7 +7,7 @@ use crate::common::provider::{FakeProvider, Step};
 use crate::common::{AssertExt, Sandbox};
 
 #[test]
-fn a_hostile_reply_stays_inside_a_bounded_line() {
+fn the_report_of_a_hostile_reply_is_one_line_of_limited_length() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sealed(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
     let name = format!("n\n+call safe {{}}\u{1b}[2J{}", "x".repeat(300));

@@ -37,7 +37,7 @@ fn all_calls_of_a_run_share_the_limits() {
     let usage = &whole[0]["numbers"]["usage"];
     let number = |name: &str| usage[name].as_u64().expect("a number");
     let (input, all) = (number("input"), number("input") + number("output"));
-    // One token less than three calls and the prompt of a fourth take.
+    // One token less than three calls and the prompt of a fourth need.
     let most = (3 * all + input - 1).to_string();
     sandbox.write("prices", "* 1000000 0 0 1000000\n");
     for limit in [&["--max-total", &most][..], &["--max-cost", &most, "--prices", "prices"]] {
