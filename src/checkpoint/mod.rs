@@ -1,8 +1,8 @@
 //! Checkpoints: structured summaries, made before they are needed and while the whole conversation still fits.
 //!
 //! [`due`] decides whether a checkpoint is due, [`CheckpointPlan`] is the part of the conversation to summarise,
-//! [`PROMPT`] is the request to the model, and [`reply`] reads the answer. Nothing here runs a program or writes a
-//! file. All state comes from the messages, so counts of different sessions are never mixed up.
+//! [`PROMPT`] has the default instructions to the model, and [`reply`] reads the answer. Nothing here runs a program
+//! or writes a file. All state comes from the messages, so counts of different sessions are never mixed up.
 
 pub mod due;
 pub mod reply;

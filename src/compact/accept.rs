@@ -1,4 +1,4 @@
-//! Checks of a summary before it replaces messages.
+//! Checks a summary before it replaces messages.
 
 use crate::compact::{CutPlan, Strategy, Task};
 use crate::exit::Exit;

@@ -1,4 +1,4 @@
-//! The choice of the place where a conversation is cut.
+//! Chooses the place where a conversation is cut.
 
 use crate::messages::Message;
 use crate::record::content::Role;
@@ -116,7 +116,7 @@ fn apart(messages: &[Message<'_>]) -> Vec<bool> {
 }
 
 /// Returns the first legal cut from `preferred` to `latest` that fits, else the last one before `preferred`
-/// that fits, else the first one after `latest` that fits.
+/// that fits and covers more than one message, else the first one after `latest` that fits.
 pub fn choose(
     legal: &[usize],
     preferred: usize,

@@ -124,8 +124,9 @@ fn without_code_unit(text: &str) -> &str {
     if digits.filter(is_unit).is_some() { &text[5..] } else { text }
 }
 
-/// Returns the names in the messages, without those that are probably items of a list: names of which a message has
-/// more than three with the same shape. Names in many messages come first (three or more count alike), then the newest.
+/// Returns the names in the messages. If a message has more than three names of the same shape, they are probably items
+/// of a list, and are not counted there. Names that occur in the most messages come first (more than three count as
+/// three), and among equals the newest.
 #[must_use]
 pub fn distinctive(messages: &[Message<'_>]) -> Vec<String> {
     let mut known: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -144,7 +145,7 @@ pub fn distinctive(messages: &[Message<'_>]) -> Vec<String> {
     known.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Returns the name with each word as `a`, each number as `9`, and a mix of both as `x`.
+/// Returns the name with each word replaced by `a`, each number by `9`, and a mix of both by `x`.
 fn shape(name: &str) -> String {
     let run = |run: &str| {
         let (digits, letters) = (run.contains(char::is_numeric), run.contains(char::is_alphabetic));

@@ -30,7 +30,7 @@ const LAST: &str = "The last answer";
 
 /// The step at which the longest summary is composed. Each lower step gives a shorter one, down to step 0.
 const STEPS: usize = 48;
-/// The last step at which an earlier summary by a model is included in full.
+/// The lowest step at which an earlier summary by a model is included in full.
 const MIN_STEPS: usize = 4;
 /// The shortest form of an earlier summary by a model, in characters.
 const MIN_EARLIER: usize = 60;

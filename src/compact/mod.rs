@@ -93,7 +93,7 @@ pub struct CutPlan {
     pub pinned: Vec<String>,
     /// The files that the covered tool calls read or changed.
     pub details: Details,
-    /// The number of turns that this compaction covers and no checkpoint does.
+    /// The number of turns that this compaction covers but no checkpoint does.
     pub turns: u64,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Task<'_, 'a> {
     #[must_use]
     pub fn plan_weighed(&self, weights: Vec<Weight>) -> Option<CutPlan> {
         let choice = CutChoice::new(self, weights);
-        // Messages only, without the system prompt and the tools.
+        // The rule counts messages only, without the system prompt and the tools.
         let base = self.tokens(&[]);
         let rests = choice.rests.iter().map(|rest| rest.tokens().saturating_sub(base));
         let preferred = self.rule.preferred(&rests.collect::<Vec<u64>>());
@@ -248,7 +248,7 @@ impl<'a> Task<'_, 'a> {
 /// Chooses among the legal cuts. Each message is weighed once, however many cuts are tried.
 struct CutChoice<'t, 'r, 'a> {
     task: &'t Task<'r, 'a>,
-    /// The number of tokens in the request.
+    /// The number of tokens in the request before the compaction.
     before: u64,
     weights: Vec<Weight>,
     /// For each message, the count of the request without the messages before it.

@@ -13,7 +13,7 @@ use crate::record::content::Role;
 /// The share of the room that a piece takes if messages are small. It is less than 1 because models summarise a
 /// shorter text more faithfully, and the margin absorbs errors of the estimate.
 const SHARE: f64 = 0.8;
-/// The share if messages are large: one more message is then a large part of a piece.
+/// The share if messages are so large that a single one is a large part of a piece.
 const MIN_SHARE: f64 = 0.5;
 /// The number of levels to try before dividing the covered part.
 const WHOLE_LEVELS: usize = 4;
@@ -27,11 +27,11 @@ pub struct PieceLimits {
     pub room: Option<u64>,
     /// The most tokens that a summary may have.
     pub summary: u64,
-    /// The most calls of the model.
+    /// The most calls to the model.
     pub calls: usize,
 }
 
-/// The covered part, quoted, in pieces.
+/// The quoted covered part, divided into pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pieces {
     pieces: Vec<Piece>,

@@ -1,7 +1,7 @@
 //! The request for a summary, with the covered part as quoted data.
 //!
 //! A request is one user message. The conversation is indented and enclosed in two lines that carry a hash of
-//! the quoted text, so that nothing in it can look like its end or like an instruction of the request. Thinking is
+//! the quoted text, so that nothing in it can look like its end or like an instruction in the request. Thinking is
 //! left out, and texts are shortened to a [`Level`].
 
 use crate::json::{Object, string, unescaped};
@@ -57,7 +57,7 @@ pub const LEVELS: [Level; 7] = [
 /// Shortens nothing.
 const WHOLE: Level = Level { result: usize::MAX, other: usize::MAX };
 
-/// The instruction of a request for a summary.
+/// The instruction in a request for a summary.
 #[derive(Clone, Copy, Debug)]
 pub struct SummaryPrompt<'w> {
     /// The instruction: [`PROMPT`], or the user's own.

@@ -1,4 +1,4 @@
-//! Recognises sentences that read like a rule: an instruction of the user that applies from then on.
+//! Recognises sentences that read like a rule: an instruction from the user that applies from then on.
 //!
 //! A false positive costs a few tokens. A rule that is missed is kept only as long as any other user message. With
 //! these phrases, a summary without a model keeps 80 % of the rules in the held-out sessions of docs/recall.md
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_in_several_languages() {
+    fn rules_are_recognised_in_several_languages() {
         for rule in [
             "Never push to main.",
             "Please don’t touch the tests",

@@ -15,8 +15,8 @@ use std::collections::HashSet;
 /// Marks text that is left out between two sentences.
 const GAP: &str = " [...] ";
 
-/// Chooses the texts to keep from all user messages, both oldest first. `pending` is true if the last message has
-/// no answer yet. `budget` is in tokens.
+/// Chooses the texts to keep from `said`, the texts of all user messages. Both lists are oldest first. `pending` is
+/// true if the last message has no answer yet. `budget` is in tokens.
 #[must_use]
 pub fn choose(gauge: Gauge, said: &[String], pending: bool, budget: u64) -> Vec<String> {
     let mut choice = QuoteChoice { gauge, said, kept: vec![None; said.len()], room: Room(budget) };

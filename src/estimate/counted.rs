@@ -1,4 +1,4 @@
-//! Chooses which of the providers' token counts in the messages the estimate uses.
+//! Chooses the provider's token count that the estimate is based on, from those in the messages.
 //!
 //! [`rebuild`](crate::messages::rebuild) gives a message its count only if no later record has changed what the
 //! count covers. To be used, a count must also be close to the estimate and come from a model of the same family.
@@ -21,7 +21,7 @@ pub(super) struct Anchor {
     pub covered: usize,
     /// The tokens of the prompt and of the answer, which is now the last of these messages.
     pub tokens: u64,
-    /// The weight of the same part by the estimate: the system prompt, the tools and these messages.
+    /// The estimated weight of what the count covers: the system prompt, the tools and these messages.
     pub weight: u64,
 }
 
@@ -30,14 +30,14 @@ pub(super) struct Anchor {
 pub enum Unused {
     /// The count is too far from the estimate.
     Implausible {
-        /// The prompt's tokens by the provider's count.
+        /// The number of tokens in the prompt, as the provider counted them.
         count: u64,
-        /// The prompt's tokens by the estimate.
+        /// The estimated number of tokens in the prompt.
         estimate: u64,
     },
     /// The count comes from a model of another family.
     OtherFamily {
-        /// The prompt's tokens by the provider's count.
+        /// The number of tokens in the prompt, as the provider counted them.
         count: u64,
     },
 }

@@ -1,8 +1,8 @@
 //! Estimates the tokens of messages. No other module counts tokens.
 //!
 //! An estimate adds up the parts of a request: the system prompt, the tools, each content block, and a fixed cost
-//! per message. Text is weighed by script ([`script`]), images by size ([`images`]). The trigger of compaction, the
-//! choice of its cut and the reports all use this estimate, so they cannot disagree.
+//! per message. Text is weighed by script ([`script`]), images by size ([`images`]). The trigger for compaction, the
+//! choice of the cut and the reports all use this estimate, so they cannot disagree.
 //!
 //! A provider's own count (`_meta.usage`, or the number in a refusal) replaces the estimate of the part that it
 //! covers. For every program, `counted::find` decides which of the counts in `_meta.usage` are used.
@@ -34,7 +34,7 @@ const CALL: u64 = 24 * script::UNIT;
 /// The weight of the instructions that a provider adds to a request with tools. Anthropic documents 264 to 530
 /// tokens, depending on the model.
 const TOOLS: u64 = 530 * script::UNIT;
-/// The assumed bytes of base64 per token of a document. Its pages are not counted.
+/// The assumed number of base64 bytes per token of a document, whose pages are not counted.
 const DOCUMENT_BYTES: u64 = 12;
 
 /// A method of weighing text.

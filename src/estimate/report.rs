@@ -1,4 +1,4 @@
-//! Reports of an estimate, as text and as JSON.
+//! Formats an estimate as text and as JSON.
 
 use crate::estimate::Unused;
 use crate::estimate::{Budget, Estimate};
@@ -8,8 +8,8 @@ use crate::messages::Message;
 /// The width of the context bar in characters.
 const CELLS: u64 = 30;
 
-/// Returns claw0's context bar: thirty cells, a percentage with one decimal, and the tokens used of the
-/// window. The bar stays within its thirty cells; the percentage can exceed 100.
+/// Returns claw0's context bar: thirty cells, a percentage with one decimal, the tokens used, and the window.
+/// The bar stays within its thirty cells; the percentage can exceed 100.
 #[must_use]
 pub fn bar(estimate: &Estimate, budget: Budget) -> String {
     let (used, window) = (estimate.tokens, budget.window);

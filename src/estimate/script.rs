@@ -7,9 +7,9 @@
 //!
 //! The weights are fitted to the *largest* count of five public tokenizers (o200k, cl100k, the older Claude,
 //! Qwen3, DeepSeek-V3): a prompt that is larger than estimated costs a failed call, one that is smaller costs
-//! nothing. On the texts in `tests/data/estimate` the estimate is at most 5 % below that count and at most 40
-//! % above it; a short text can be further off. A test at the end of this file checks this:
-//! after a change of weights it names the texts that are off.
+//! nothing. On the texts in `tests/data/estimate` the estimate is at most 5 % below that count and at most 40 % above
+//! it; a short text can be further off. A test at the end of this file checks this: after a change of weights it names
+//! the texts that are off.
 //!
 //! The kinds of runs:
 //!
@@ -26,7 +26,7 @@ mod pairs;
 use std::cell::Cell;
 use wide::u8x16;
 
-/// The units of [`weigh`] per token.
+/// The number of units in which [`weigh`] counts a token.
 pub const UNIT: u64 = 64;
 
 /// Converts hundredths of a token to units of [`UNIT`], rounded up.
@@ -198,7 +198,7 @@ const KNOWN_BITS: u32 = 11;
 
 thread_local! {
     /// A cache of words of one to eight letters, stored as numbers, with the weights of their pieces. Most words of a
-    /// text occur more than once, so the cache saves a fifth of the time of weighing.
+    /// text occur more than once, so the cache saves a fifth of the weighing time.
     static KNOWN: [Cell<(u64, u64)>; 1 << KNOWN_BITS] =
         const { [const { Cell::new((0, 0)) }; 1 << KNOWN_BITS] };
 }

@@ -1,8 +1,8 @@
 //! Context windows that providers stated in refusals, in a file with one JSON object per line.
 //!
-//! A window belongs to an endpoint and a model together. The newest line for both applies, unless it is too
-//! old or implausible. If it is smaller than the window in the table of models, it is used instead, so a wrong
-//! line could make the model unusable.
+//! A window belongs to an endpoint and a model together. The newest line for both applies that is neither too
+//! old nor implausible. If its window is smaller than the one in the table of models, it replaces that one, so a
+//! wrong line could make the model unusable.
 
 use crate::estimate::models;
 use crate::json::Object;
@@ -41,9 +41,9 @@ pub fn line(endpoint: &str, model: &str, stated: Stated) -> String {
         .into_line()
 }
 
-/// Returns the newest window in `text` for `endpoint` and `model` that still applies at `now` and is
-/// plausible compared with the `known` one. `is_place` returns true if a stored endpoint is `endpoint`. Other lines
-/// are skipped.
+/// Returns the newest window in `text` for an endpoint and `model` that still applies at `now` and is plausible
+/// compared with the `known` one. `is_place` returns true if a stored endpoint is the one wanted. Other lines are
+/// skipped.
 #[must_use]
 pub fn lookup(
     text: &str,

@@ -140,7 +140,8 @@ impl Unsearched {
     }
 }
 
-/// A walk that calls `each` with the offset of every quote in `bytes` that follows one of the byte pairs `ends`.
+/// A walk that calls `each` with the offset of every quote in `bytes` that follows one of the byte pairs `ends`. In the
+/// last bytes, it calls `each` for every quote.
 struct EndsIn<'b, F, const COUNT: usize> {
     bytes: &'b [u8],
     ends: [[u8; 2]; COUNT],

@@ -207,7 +207,7 @@ fn object_at(text: &str, begin: usize, spans: &mut Vec<Span>) -> Option<Prepared
     Some(Prepared { line: begin..end, outline: Some(outline) })
 }
 
-/// A reader of a part of an input, batch by batch.
+/// Reads a part of an input, batch by batch.
 #[derive(Debug)]
 pub struct Batches {
     current: WholeLines,
@@ -268,7 +268,8 @@ pub(super) fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Starts a thread that prepares batches until the receiver is dropped. Returns `None` if no thread can be started.
+/// Starts a thread that prepares batches until the end of the part, or until the receiver is dropped. Returns `None` if
+/// no thread can be started.
 fn read_ahead(mut reading: BlockReading) -> Option<Reader> {
     let ((send_full, full), (empty, receive_empty)) = (channel(), channel::<WholeLines>());
     (0..AHEAD).try_for_each(|_| empty.send(WholeLines::default())).ok()?;

@@ -143,7 +143,7 @@ fn recover<'a>(
     lines
 }
 
-/// Describes a line that consists of complete records, NUL bytes and white space. Returns `None` for other lines.
+/// Describes a line that consists only of complete records, NUL bytes and white space. Returns `None` for other lines.
 fn nothing_lost(line: &[u8], saved: &[(usize, Object<'_>)]) -> Option<(&'static Rule, String)> {
     let mut end = 0;
     let mut between = Vec::new();

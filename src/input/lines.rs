@@ -65,8 +65,8 @@ pub struct LineBatch<'h> {
 }
 
 impl<'i> Lines<'i> {
-    /// Creates a reader of the lines in `range`, in bytes over all inputs. It must begin at the beginning of a line;
-    /// it may end after the end of the inputs.
+    /// Creates a reader of the lines in `range`, counted in bytes over all inputs. It must start at the beginning of a
+    /// line; it may end after the end of the inputs.
     #[must_use]
     pub fn new(inputs: &'i [Input], range: Range<u64>) -> Lines<'i> {
         Lines { inputs: inputs.iter(), range, base: 0, open: None }
@@ -81,7 +81,7 @@ impl<'i> Lines<'i> {
     /// Reads the next batch of lines. Returns `None` at the end.
     ///
     /// # Errors
-    /// When an input cannot be read.
+    /// Fails if an input cannot be read.
     pub fn batch(&mut self) -> anyhow::Result<Option<LineBatch<'_>>> {
         while !self.advance()? {
             if !self.open_next() {

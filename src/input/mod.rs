@@ -56,7 +56,7 @@ impl Input {
     /// Creates an input from a file. A file that is not a regular file is read into memory first.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn file(name: &str, mut file: File) -> io::Result<Input> {
         let meta = file.metadata()?;
         if meta.is_file() {
@@ -75,7 +75,7 @@ impl Input {
         Input { length: self.length.min(length), ..self.clone() }
     }
 
-    /// Returns the input with the origin of its text.
+    /// Sets the origin of the input's text.
     #[must_use]
     pub fn with_origin(self, origin: Origin) -> Input {
         Input { origin: Some(Arc::new(origin)), ..self }
@@ -97,7 +97,7 @@ impl Input {
     /// Returns all its bytes.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails if it cannot be read.
     pub fn bytes(&self) -> anyhow::Result<Cow<'_, [u8]>> {
         match &*self.store {
             InputStore::Memory(bytes) => {
@@ -111,7 +111,7 @@ impl Input {
     /// Returns the bytes from offset `from` to `to`; fewer if the file has become shorter.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// Fails if they cannot be read.
     pub fn part(&self, from: u64, to: u64) -> anyhow::Result<Vec<u8>> {
         let read = || {
             let length = usize::try_from(to.saturating_sub(from)).map_err(io::Error::other)?;
@@ -143,7 +143,7 @@ impl Input {
     /// at the end of the input.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails if it cannot be read.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
         let most = buffer.len().min(left);

@@ -23,8 +23,8 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Creates an empty text. A long one goes to a file in `directory` that has no name and that only its owner can
-    /// read, so it disappears with the process.
+    /// Creates an empty text. A long one goes to an unnamed file in `directory`, which only its owner can read and
+    /// which disappears with the process.
     #[must_use]
     pub fn new(directory: PathBuf) -> Spool {
         Spool { directory, buffer: Vec::new(), file: None, length: 0 }
@@ -39,7 +39,7 @@ impl Spool {
     /// Appends bytes.
     ///
     /// # Errors
-    /// When the temporary file cannot be created or written.
+    /// Fails if the temporary file cannot be created or written.
     pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.buffer.extend_from_slice(bytes);
         self.length += bytes.len() as u64;
@@ -67,7 +67,7 @@ impl Spool {
     /// Returns the text as the input `name`.
     ///
     /// # Errors
-    /// When the temporary file cannot be written or read.
+    /// Fails if the temporary file cannot be written or read.
     pub fn finish(mut self, name: &str, origin: Origin) -> anyhow::Result<Input> {
         if self.file.is_some() {
             self.flush()?;

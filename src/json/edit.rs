@@ -7,7 +7,7 @@ use std::ops::Range;
 /// number of objects around `object`, for indentation.
 ///
 /// # Errors
-/// If `object`, or a value on the path, is not an object.
+/// Fails if `object`, or a value on the path, is not an object.
 pub fn with(object: &str, path: &[&str], value: &str, depth: usize) -> Result<String, String> {
     let [name, rest @ ..] = path else { return Ok(value.to_owned()) };
     let members = members(object)?;
@@ -38,7 +38,7 @@ pub fn with(object: &str, path: &[&str], value: &str, depth: usize) -> Result<St
 /// Returns `object` without the member at `path`.
 ///
 /// # Errors
-/// As [`with`].
+/// Fails as [`with`] does.
 pub fn without(object: &str, path: &[&str]) -> Result<String, String> {
     let [name, rest @ ..] = path else { return Ok(object.to_owned()) };
     let members = members(object)?;

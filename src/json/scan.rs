@@ -75,7 +75,7 @@ impl<'a> Scan<'a> {
         if self.at(found)? == b'"' { Some(found + 1) } else { self.rest_of_string(start) }
     }
 
-    /// Returns the end of a string, with `at` inside it.
+    /// Returns the end of the string that `at` is in.
     fn rest_of_string(&mut self, at: usize) -> Option<usize> {
         simd::with_known(RestOfString { scan: self, at })
     }
@@ -241,8 +241,9 @@ fn special(bytes: &[u8], at: usize) -> u16 {
 #[inline]
 fn escaped(backslash: u64, is_escaped: &mut u64) -> u64 {
     const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
-    // In a run of backslashes, the first one and then every other one escapes. The subtraction borrows up to
-    // the end of a run. Whether the end is at an odd or even position shows the parity of the run's length.
+    // In a run of backslashes, the first one and then every other one escapes. The subtraction carries a borrow
+    // along each run, and the XOR removes the odd bits again. That leaves in `runs` the backslashes that escape
+    // and, after a run of odd length, the byte that follows it.
     let begins = backslash & !*is_escaped;
     let runs = ((begins << 1) | ODD).wrapping_sub(begins) ^ ODD;
     let escapes = runs & backslash;

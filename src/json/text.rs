@@ -107,8 +107,8 @@ fn is_plain(text: &str) -> bool {
     text.bytes().fold(true, |all, byte| all & is_plain(byte))
 }
 
-/// Returns JSON text in a form that every reader takes for one line. U+2028, U+2029 and U+0085, which occur only
-/// in strings, become escapes; line feeds and carriage returns, which occur only between values, become spaces.
+/// Returns JSON text that every reader sees as one line. U+2028, U+2029 and U+0085, which occur only in strings,
+/// become escapes; line feeds and carriage returns, which occur only between values, become spaces.
 #[must_use]
 pub fn escape_line_breaks(json: &str) -> Cow<'_, str> {
     let escaped = escape(json, |c| matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}'));
@@ -136,7 +136,7 @@ pub fn escape(json: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Replaces line breaks, which occur only between values, by spaces.
+/// Replaces line breaks, which occur only between values, with spaces.
 #[must_use]
 pub fn on_one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
@@ -161,7 +161,7 @@ pub fn unescaped(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Replaces each escaped lone surrogate in JSON text by the escape of U+FFFD, which has the same length, and
+/// Replaces each escaped lone surrogate in JSON text with the escape of U+FFFD, which has the same length, and
 /// counts them. All other bytes stay the same. No provider accepts a lone surrogate.
 #[must_use]
 pub fn replace_lone_surrogates(json: &str) -> (Cow<'_, str>, usize) {

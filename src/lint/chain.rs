@@ -28,7 +28,7 @@ use std::io::{self, BufRead, BufReader, Read};
 /// Checks the ids in an input. `damaged` contains the numbers of the lines that already have a finding.
 ///
 /// # Errors
-/// When the input cannot be read.
+/// Fails if the input cannot be read.
 pub fn check(input: &Input, damaged: &HashSet<u64>) -> anyhow::Result<Vec<Finding>> {
     let mut lines = ChainLines::of(input);
     let mut findings = Vec::new();
@@ -241,7 +241,7 @@ fn is_session(text: &str) -> bool {
     Object::parse(text).is_ok_and(|object| object.string("type").as_deref() == Some("session"))
 }
 
-/// A line that begins with an id of `claw-append`.
+/// A line that begins with an id that `claw-append` wrote.
 struct Sealed<'a> {
     id: &'a str,
     /// The rest of the line, after the id member.

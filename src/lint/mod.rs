@@ -21,7 +21,7 @@ use std::collections::HashSet;
 /// the rebuilt messages.
 ///
 /// # Errors
-/// When the input cannot be read; status 65 if it is in a dialect that cannot be read.
+/// Fails if the input cannot be read, and with 65 if it is in a dialect that cannot be read.
 pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
     inspect(input, &mut |_| {}, &mut |_| {}).map(|inspection| inspection.findings)
 }
@@ -42,7 +42,7 @@ pub struct Inspection {
 /// not read the records that a compaction covers), and only the text of unfinished messages is in memory.
 ///
 /// # Errors
-/// As [`lint`].
+/// Fails as [`lint`] does.
 pub fn inspect(
     input: Input,
     each_record: &mut dyn FnMut(&LineObject<'_>),

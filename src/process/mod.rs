@@ -45,8 +45,8 @@ impl EndedCommand {
             .map_or("was ended by a signal".to_owned(), |code| format!("ended with status {code}"));
         let exit = match (self.exit(), self.status) {
             (_, Some(126 | 127)) => Exit::Config,
-            // A command's status 141 is about the reader of the command's output. As the status of this program, it
-            // would be about the reader of this program's output.
+            // Status 141 reports that the reader of the output is gone. It is not passed on, because the reader of the
+            // command's output is not the reader of this program's output.
             (Some(exit), _) if !matches!(exit, Exit::ReaderGone | Exit::Done) => exit,
             _ => Exit::Unavailable,
         };

@@ -66,7 +66,7 @@ impl Provider {
         self.key_variables("").iter().any(|name| variables.text(name).is_some())
     }
 
-    /// Returns true unless the provider's own variable sets another base URL.
+    /// Returns true unless `ANTHROPIC_BASE_URL` or `OPENAI_BASE_URL` sets another base URL for the provider.
     #[must_use]
     pub fn has_default_url(self, variables: Variables<'_>) -> bool {
         match self {

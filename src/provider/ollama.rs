@@ -14,9 +14,9 @@ use std::borrow::Cow;
 
 /// The default base URL, which is also the server's default (`OLLAMA_HOST`).
 pub const BASE_URL: &str = "http://127.0.0.1:11434";
-/// The default window in tokens: the server's default on a machine with less than 24 GiB of video memory (its
-/// docs/context-length.mdx). It is sent with every request, because a different window makes the server reload the
-/// model.
+/// The default window in tokens: the server's default on a machine with less than 24 GiB of video memory (see the
+/// server's docs/context-length.mdx). It is sent with every request, because a different window makes the server
+/// reload the model.
 pub const WINDOW: u64 = 4096;
 /// The number of tokens that the server keeps from the beginning when it truncates a prompt: its default for
 /// `num_keep`, and one more for models with a start-of-sequence token (server/routes.go, llm/llama_server.go).

@@ -12,7 +12,7 @@ pub use stream::{ChatStream, read};
 
 /// The default base URL.
 pub const BASE_URL: &str = "https://api.openai.com/v1";
-/// The maximum length of a tool call's id, in characters. OpenAI rejects longer ids, which other providers generate.
+/// The maximum length of a tool call's id, in characters. Other providers generate longer ids, which OpenAI rejects.
 const ID_LENGTH: usize = 40;
 /// The length of a [`record::digest`], in characters.
 const DIGEST_LENGTH: usize = 16;

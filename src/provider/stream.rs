@@ -38,7 +38,7 @@ impl Framing {
     }
 }
 
-/// A splitter of bytes into events.
+/// Splits bytes into events.
 #[derive(Clone, Debug)]
 pub struct Events {
     framing: Framing,

@@ -17,8 +17,8 @@ const MAX_TRIES: usize = 16;
 /// Opens the file or directory at `path` and locks it; the lock is released when the file is closed.
 ///
 /// # Errors
-/// The error of `open`; status 75 if another program held the lock until `timeout`; 74 if the path named another file
-/// after every try.
+/// Fails with the error of `open`, with 75 if another program held the lock until `timeout`, and with 74 if the path
+/// named another file after every try.
 pub(crate) fn locked(
     path: &Path,
     timeout: Duration,

@@ -1,5 +1,5 @@
-//! claw-append never changes the bytes of a file and loses no record that it acknowledged, even if the file is
-//! damaged, the disk is full, other processes write, or the program is killed.
+//! claw-append never changes the existing bytes of a file and loses no record that it acknowledged, even if the file
+//! is damaged, the disk is full, other processes write, or the program is killed.
 
 mod each;
 
@@ -126,7 +126,7 @@ fn v3_a_torn_last_line_affects_no_other_record() {
     for end in torn {
         let sandbox = Sandbox::new();
         let added = added_to(&sandbox, &[TURN.as_bytes(), end].concat());
-        assert!(added.starts_with(b"\n{\"id\":\""), "on a line of its own");
+        assert!(added.starts_with(b"\n{\"id\":\""), "the record does not begin a new line");
         let (texts, mut lines) = rebuilt(&sandbox);
         lines.dedup();
         assert_eq!((texts, lines), (users(&["ask", AGAIN, "hi"]), vec![4]), "{end:?}");
@@ -244,7 +244,7 @@ fn ids_in_the_input_are_replaced_except_that_of_a_session() {
 // ---- the batch ------------------------------------------------------------------------------
 
 #[test]
-fn one_invalid_line_rejects_the_whole_batch_and_is_named() {
+fn one_invalid_line_rejects_the_whole_batch_and_is_reported() {
     for (bad, why) in [
         ("not json", "not a JSON object"),
         ("[1]", "not a JSON object"),
@@ -264,7 +264,7 @@ fn one_invalid_line_rejects_the_whole_batch_and_is_named() {
             .code(65)
             .stdout("")
             .stderr(contains(why));
-        assert!(!sandbox.exists(FILE), "{bad} made the file");
+        assert!(!sandbox.exists(FILE), "{bad} created the file");
         sandbox.write(FILE, TURN);
         let run = append(&sandbox)
             .arg("--tee")
@@ -274,7 +274,7 @@ fn one_invalid_line_rejects_the_whole_batch_and_is_named() {
             .stdout("")
             .stderr(contains(place))
             .stderr(contains(why));
-        assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
+        assert!(run.stderr_text().lines().count() == 1, "expected one line\n{run}");
         assert_unchanged(&sandbox, TURN.as_bytes());
     }
 }
@@ -418,7 +418,7 @@ fn t_3_nothing_is_written_if_the_patterns_cannot_be_used() {
             .code(code)
             .stdout("")
             .stderr(contains(why));
-        assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
+        assert!(run.stderr_text().lines().count() == 1, "expected one line\n{run}");
     }
     assert!(!sandbox.exists(FILE));
 }
@@ -489,7 +489,7 @@ fn audit_25_expect_tail_is_checked_for_an_empty_batch_too() {
     };
     assert_eq!((nothing("a3"), nothing("")), (Some(75), Some(0)));
     assert!(!sandbox.exists(FILE));
-    // A torn line is not changed.
+    // An empty batch adds no missing final line feed.
     for text in [TURN, TURN.trim_end()] {
         sandbox.write(FILE, text);
         assert_eq!((nothing("a2"), nothing(""), nothing("a3")), (Some(75), Some(75), Some(0)));
@@ -596,7 +596,7 @@ fn c_2_v6_parallel_writers_lose_no_record_and_keep_their_order() {
 
 // ---- failures -------------------------------------------------------------------------------
 
-/// Appends with a limit of `limit` bytes on the size of a file (`ulimit -f` counts blocks of 512 bytes).
+/// Appends with the file size limited to `limit` bytes (`ulimit -f` counts blocks of 512 bytes).
 fn append_with_limit(sandbox: &Sandbox, limit: usize, batch: &str) -> Assert {
     let script = format!("ulimit -f {}; exec claw-append {FILE}", limit / 512);
     sandbox.sh(&script).write_stdin(batch).assert()
@@ -623,7 +623,7 @@ fn v7_a_full_disk_leaves_the_file_unchanged() {
             append(&sandbox).write_stdin(batch.clone()).assert().success();
         }
     }
-    // A batch that just fits is written.
+    // A batch that fits is written.
     let sandbox = Sandbox::new();
     sandbox.write(FILE, filler(LIMIT - 512));
     append_with_limit(&sandbox, LIMIT, HI).success();
@@ -691,14 +691,17 @@ fn c_3_v7_a_killed_writer_loses_no_acknowledged_record() {
     let text = "x".repeat(64 * 1024);
     let begun = Instant::now();
     append(&sandbox).arg("--no-sync").write_stdin(record("first", &text)).assert().success();
-    // Estimated time in µs that a writer runs; adapted so that about half of the kills come before its end.
+    // The estimated run time of a writer in µs, adapted so that about half of the writers are killed before they end.
     let mut life = begun.elapsed().as_micros() as u64;
     let (begun, mut rounds, mut killed) = (Instant::now(), 0, 0);
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut acknowledged = vec!["first".to_owned()];
     while killed < kills {
         rounds += 1;
-        assert!(rounds <= 10 * kills, "{killed} kills of {kills} came before the end");
+        assert!(
+            rounds <= 10 * kills,
+            "only {killed} of {kills} writers were killed before they ended"
+        );
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let mut child = append(&sandbox)
             .arg("--no-sync")
@@ -829,7 +832,7 @@ fn anything_but_a_regular_file_is_refused_without_blocking() {
         let run =
             sandbox.cmd("claw-append").arg(name).write_stdin(HI).timeout(Duration::from_secs(5));
         let run = run.assert().code(74).stdout("").stderr(contains(format!("'{name}'")));
-        assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
+        assert!(run.stderr_text().lines().count() == 1, "expected one line\n{run}");
     }
 }
 

@@ -54,7 +54,7 @@ fn busy_exit(shape: Shape) -> i32 {
     if shape == Shape::Ollama { 69 } else { 75 }
 }
 
-/// Matches standard output without a complete reply: empty, or the one interrupted record of the text that was
+/// Matches standard output without a complete reply: nothing, or a single interrupted record with the text that was
 /// shown.
 pub fn no_reply() -> impl Predicate<str> {
     let is_part = |line: &str| {
@@ -240,8 +240,8 @@ fn events_after_an_error_are_ignored() {
 
 // ---- tool calls ------------------------------------------------------------------------------
 
-/// Returns a stream with a text and two tool calls that ends for `reason`. `input` is the raw input of the second
-/// call.
+/// Returns a stream with a text and two tool calls whose stop reason is `reason`. `input` is the raw input of the
+/// second call.
 fn calls(shape: Shape, input: &str, reason: &str) -> String {
     let all: Vec<Value> = match shape {
         Shape::Anthropic => {

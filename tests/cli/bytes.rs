@@ -136,8 +136,8 @@ fn arrays(count: usize) -> String {
     format!("{}{}", "[".repeat(count), "]".repeat(count))
 }
 
-/// Returns records with `depth` levels, counting the record itself: in content, in the input of a call, in a
-/// result, and in an unknown type.
+/// Returns records that are nested `depth` levels deep, counting the record itself: in content, in the input of a
+/// call, in a result, and in a record of an unknown type.
 fn nested(depth: usize) -> [String; 4] {
     [
         user(&format!(r#"[{{"type":"text","text":"odd","x":{}}}]"#, arrays(depth - 3))),

@@ -13,7 +13,7 @@ use crate::conversations::{Conversation, append, rebuild_meta, words};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
-/// Returns a claw-call that uses the provider; the test adds standard input.
+/// Returns a claw-call command that uses the provider; the test adds standard input.
 fn call(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-call").envs(provider.env()).args(args)
 }
@@ -425,7 +425,7 @@ fn v61_k1_a_rate_limit_on_tokens_is_not_an_overflow() {
 }
 
 #[test]
-fn v61_a_wait_is_at_least_as_long_as_asked_and_a_long_one_ends_with_75_at_once() {
+fn v61_a_retry_waits_as_long_as_the_provider_asks_and_ends_with_75_if_that_is_too_long() {
     let provider = FakeProvider::new();
     provider.script(refusal(429, &[("retry-after-ms", "700")]));
     let began = Instant::now();
@@ -773,7 +773,7 @@ fn the_offline_provider_must_be_selected() {
 }
 
 #[test]
-fn the_offline_provider_refuses_a_prompt_over_its_window_in_the_words_of_a_provider() {
+fn the_offline_provider_refuses_a_prompt_over_its_window_with_a_real_error_text() {
     let long = json!({"role": "user", "content": words(900)}).to_string();
     offline(&["--window", "500"], long.clone())
         .code(3)

@@ -1,4 +1,4 @@
-//! claw-chat on a terminal and with input from a pipe: the exercises of two chapters of claw0, commands, keys,
+//! claw-chat on a terminal and with input from a pipe: the exercises from two claw0 chapters, commands, keys,
 //! interruptions and user errors.
 
 use std::time::Duration;
@@ -87,14 +87,14 @@ fn the_exercise_of_claw0s_first_chapter_works() {
     assert!(pty.screen().contains("(initial): 2 turns restored"), "{}", pty.screen());
     pty.line("/new", ": 0 turns restored")
         .line("/sessions", "(initial)")
-        // Several sessions can share a key, so this uses the id.
+        // /switch also accepts an id.
         .line(&format!("/switch {}", id.trim()), "(initial): 2 turns restored")
         .line("What is my name?", "Reply to 5 messages: What is my name?")
         .press(CTRL_D);
     pty.end().success();
 }
 
-/// Returns the messages that claw0's current program makes of a transcript. It reads four types of records,
+/// Returns the messages that claw0's current program builds from a transcript. It reads four types of records,
 /// requires their members, and pairs calls and results by position.
 fn as_claw0_reads(records: &[Value]) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
@@ -161,7 +161,7 @@ fn a_workspace_of_claw0_is_continued_and_stays_readable_for_claw0() {
             json!({"role": "assistant", "content": [{"type": "text", "text": "It is five."}]}),
         ]
     );
-    // The members by which claw0 lists and sorts sessions.
+    // claw0 lists and sorts sessions by these members.
     let index: Value =
         serde_json::from_str(&sandbox.read_text(&format!("{CLAW0}/sessions.json"))).expect("JSON");
     let index = index.as_object().expect("an object by id");
@@ -386,7 +386,7 @@ fn the_answer_is_shown_as_it_arrives() {
     pty.press("next?\r").wait_for("Reply to");
     assert!(
         !pty.screen().ends_with(PROMPT.trim_end()),
-        "the answer has not ended: {}",
+        "a prompt is shown before the answer ends: {}",
         pty.screen()
     );
     pty.press(CTRL_C).wait_for("claw-chat: interrupted").wait_for(PROMPT).press(CTRL_D);

@@ -94,7 +94,7 @@ fn a_second_signal_does_not_lose_the_shown_text() {
     }
 }
 
-/// Returns a turn on `s.jsonl` with --stream and with the sandbox as `TMPDIR`.
+/// Returns a `claw-turn --stream` command on `s.jsonl`, with the sandbox as `TMPDIR`.
 fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(provider.env_for(shape)).env("CLAW_WINDOW", "12000");
     let usual = ["--no-checkpoint", "--stream"];

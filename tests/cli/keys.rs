@@ -348,8 +348,8 @@ fn command_lines(sandbox: &Sandbox) -> Vec<Vec<u8>> {
     ours.filter(|line| !line.is_empty()).collect()
 }
 
-/// Runs a command until the provider, which does not answer, has its request, and kills it. Returns the command lines
-/// of all processes seen until then, and checks that no file contains the key.
+/// Runs a command until its request reaches the provider, which does not answer, and then kills the command. Returns
+/// the command lines of all processes seen until then, and checks that no file contains the key.
 fn command_lines_of(sandbox: &Sandbox, provider: &FakeProvider, cmd: Cmd) -> Vec<Vec<u8>> {
     provider.script(Step::Hang(Duration::from_secs(600)));
     let (asked, began) = (provider.requests().len(), Instant::now());
@@ -393,7 +393,7 @@ fn t2_the_key_is_on_no_command_line() {
     }
 }
 
-/// Returns answers in which the provider repeats the key: in an error, at the limit of a shortened text, in a gateway's
+/// Returns answers in which the provider repeats the key: in an error, where a long text is cut off, in a gateway's
 /// page, in a header, or in a stream that fails.
 fn echoes() -> Vec<Step> {
     let page = |before: usize| format!("<html>{} authorization: {KEY}</html>", "x".repeat(before));
@@ -418,7 +418,7 @@ fn echoes() -> Vec<Step> {
 
 #[test]
 fn t2_a_key_that_the_provider_repeats_is_neither_shown_nor_stored() {
-    // In parallel, because most of the time is spent between retries.
+    // In parallel, because most of the time is spent waiting for retries.
     thread::scope(|scope| {
         for shape in Shape::ALL {
             scope.spawn(move || assert_repeated_key_is_nowhere(shape));

@@ -1,4 +1,4 @@
-//! claw-turn: each branch of the overflow guard, with the fake provider and again from the recording.
+//! claw-turn: each branch of the overflow guard, first with the fake provider and then replayed from the recording.
 
 use std::env;
 use std::process::Command;
@@ -71,8 +71,8 @@ fn branches() -> Vec<Branch> {
     ]
 }
 
-/// Returns a turn on `s.jsonl`, with a window so large that the guard acts only after a refusal, and without a
-/// checkpoint.
+/// Returns a `claw-turn` command on `s.jsonl`, with a window so large that the guard acts only after a refusal, and
+/// without a checkpoint.
 fn turn(sandbox: &Sandbox, env: &[(String, String)], args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(env.iter().cloned());
     let usual = ["--no-checkpoint", "--window", "100000", "-m", PROMPT];

@@ -16,7 +16,7 @@ use crate::common::{AssertExt, Cmd, Sandbox, kill_group};
 use crate::conversations::{Conversation, log, rebuild, words};
 use crate::shapes::two_calls;
 
-/// Returns a turn on `s.jsonl` with the prompt "next?".
+/// Returns a `claw-turn` command on `s.jsonl` with the prompt "next?".
 fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(provider.env_for(shape)).env("CLAW_WINDOW", "32768");
     cmd.args(args).args(["-m", "next?", "s.jsonl"])
@@ -116,7 +116,7 @@ fn control_characters_are_escaped_on_a_terminal_but_not_in_a_pipe() {
     assert_eq!(shown, "red\n\\u{1b}[31m\\u{9b}31m\\r\\u{7f}\\u{202e}evil\n");
 }
 
-/// If the reader ends early, and with it the renderer, text is lost but the reply is kept.
+/// If the reader of the text exits early, the renderer does, too: text is lost, but the reply is kept.
 #[test]
 fn a_rendered_reply_is_kept_if_the_reader_of_the_text_has_gone() {
     for stream in ["", "--stream"] {
@@ -214,7 +214,7 @@ fn v59_the_reply_is_shown_once_through_all_steps_of_the_guard() {
 
 // ---- statuses --------------------------------------------------------------------------------
 
-/// Each failure in one shape; shapes.rs tests these statuses of claw-call in every shape.
+/// Tests each failure in one shape; shapes.rs tests the statuses of claw-call in every shape.
 #[test]
 fn failures_end_with_the_same_status_with_and_without_stream() {
     let failures = [

@@ -15,7 +15,7 @@ use crate::common::{AssertExt, Cmd, Sandbox, hears};
 const SIZE: (u16, u16) = (80, 24);
 const CTRL_Z: &str = "\x1a";
 
-/// Returns a `claw-session lock` on `s.jsonl`.
+/// Returns a `claw-session lock` command on `s.jsonl`.
 fn lock(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     sandbox
         .cmd("claw-session")
@@ -68,7 +68,7 @@ fn the_command_gets_the_path_of_the_session_and_its_status_is_passed_on() {
 }
 
 #[test]
-fn a_signal_to_the_holder_reaches_all_processes_below_it() {
+fn a_signal_to_the_holder_reaches_all_its_descendants() {
     for (name, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15)] {
         if !hears(number) {
             continue;

@@ -187,7 +187,7 @@ fn literals(code: &str, fits: fn(char) -> bool, mark: char) -> BTreeSet<String> 
     words.map(str::to_owned).collect()
 }
 
-/// Returns the names of rules: kebab-case literals.
+/// Returns the names of rules in `code`: its kebab-case string literals.
 fn rules(code: &str) -> BTreeSet<String> {
     literals(code, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-', '-')
 }
@@ -299,7 +299,8 @@ fn descriptions_of_help(help: &str) -> BTreeMap<String, String> {
     descriptions
 }
 
-/// Returns the letters and digits of the descriptions of options, except where several options share one description.
+/// Returns the description of each option, reduced to letters and digits. Options that share a description are left
+/// out.
 fn descriptions_of_page(page: &Page) -> BTreeMap<String, String> {
     let mut descriptions: BTreeMap<String, String> = BTreeMap::new();
     let (mut option, mut has_text) = (None, true);
@@ -472,7 +473,7 @@ fn documented_variables_are_those_that_the_source_reads() {
         for name in page.tagged("ENVIRONMENT", "Ev").difference(&variables) {
             wrong.push(format!("{}: nothing reads {name}", page.file));
         }
-        // The variables of a script itself are in its page.
+        // The page of a script must list the script's own variables.
         if let Some((_, code)) = source().iter().find(|(path, _)| path.ends_with(&page.name)) {
             let documented = page.tagged("ENVIRONMENT", "Ev");
             let own = shell_variables(code);
@@ -569,7 +570,7 @@ fn exit_statuses_match_the_table() {
 fn documented_rules_are_those_of_the_source() {
     let all = clawutils::finding::rules::ALL.iter();
     let every: BTreeSet<String> = all.map(|rule| rule.name.to_owned()).collect();
-    // The rules that code outside the linter names are those whose findings rebuild reports.
+    // A rule that is used outside the linter is one that claw-rebuild reports.
     let is_linter = |path: &Path| {
         ["/lint/", "/claw-check/", "/claw-replay/"]
             .iter()
@@ -695,12 +696,12 @@ pub fn examples(lines: Vec<String>) -> Vec<Example> {
     examples
 }
 
-/// Returns a line of a display with roff's escapes resolved.
+/// Replaces roff's escapes in a line of a page with the characters that they stand for.
 fn plain(line: &str) -> String {
     line.replace(r"\(aq", "'").replace(r"\&", "").replace(r"\e", r"\")
 }
 
-/// Returns a line with the characters escaped that roff interprets; the inverse of [`plain`].
+/// Escapes the characters of a line that roff interprets; the inverse of [`plain`].
 fn escaped(line: &str) -> String {
     let line = line.replace('\\', r"\e").replace('\'', r"\(aq");
     if line.starts_with('.') { format!(r"\&{line}") } else { line }

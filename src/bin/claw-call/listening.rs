@@ -52,7 +52,7 @@ fn slot() -> MutexGuard<'static, Option<SyncSender<AnswerEvent>>> {
 
 fn notify(signal: i32) {
     let Some(reader) = slot().clone() else { return };
-    // If the program is still running after that, the reader is blocked in a write to a terminal or a pipe.
+    // If the program is still running at that time, the reader is blocked in a write to a terminal or a pipe.
     let end = Instant::now() + GRACE;
     let mut is_notified = false;
     while Instant::now() < end {

@@ -24,7 +24,7 @@ impl SpentArgs {
     /// Checks that the earlier calls and the prompt of this one stay within the limits.
     ///
     /// # Errors
-    /// Status 5 if it does not, 74 if a transcript cannot be read, 78 if a model has no price.
+    /// Status 5 if they do not, 74 if a transcript cannot be read, 78 if a model has no price.
     pub(super) fn check(
         &self,
         request: &ModelRequest<'_, '_>,

@@ -1,7 +1,7 @@
 //! call: requests each reply again, with the conversation before it, and compares the new reply with the recorded one.
 //!
-//! Each call runs `claw-call`, so that there is one program that uses the network, one set of options, and one format
-//! of recordings. Starting it takes about two milliseconds.
+//! Each call runs `claw-call`, so that only one program uses the network, and options and recordings are the same
+//! everywhere. Starting it takes about two milliseconds.
 
 mod client;
 mod compare;
@@ -94,7 +94,7 @@ impl Mode for Call {
             has_failed: false,
         };
         let chosen = self.turns.choose(&turns);
-        // A transcript without any of the turns would otherwise pass, although nothing was compared.
+        // A transcript without any of the chosen turns would otherwise pass, although nothing was compared.
         let missing = match chosen.iter().any(Result::is_ok) {
             true => Outcome::Skipped,
             false => Outcome::Failed,
@@ -118,7 +118,7 @@ impl Mode for Call {
 }
 
 impl TranscriptRun<'_> {
-    /// Makes all replies of a turn again.
+    /// Requests all replies of a turn again.
     fn turn(&mut self, turn: &Turn) -> anyhow::Result<()> {
         if turn.replies.is_empty() {
             let name = format!("turn {}", turn.number);
@@ -131,7 +131,7 @@ impl TranscriptRun<'_> {
         Ok(())
     }
 
-    /// Makes a reply again as often as `--repeat` asks, and returns its case.
+    /// Requests a reply again as often as `--repeat` says, and returns its case.
     fn case(&mut self, name: &str, recorded: &RecordedReply) -> anyhow::Result<Case> {
         let before = [self.transcript.input.prefix(recorded.offset)];
         let messages = rebuild::from_inputs(&before, &self.mode.rebuild)?.messages;
@@ -158,8 +158,9 @@ impl TranscriptRun<'_> {
         Ok(self.mode.case(name, passed, first))
     }
 
-    /// Makes a reply once and compares it. If the request was recorded several times, it is enough that one recording
-    /// gives the wanted reply: the others may come from other attempts, or from sessions with the same beginning.
+    /// Requests a reply once and compares it. If the request was recorded several times, it is enough that one
+    /// recording has the wanted reply: the others may come from other attempts, or from sessions with the same
+    /// beginning.
     fn attempt(
         &mut self,
         name: &str,
@@ -232,7 +233,7 @@ impl Call {
         Ok(outcome)
     }
 
-    /// Returns the case of a reply of which `passed` repetitions passed. `first` is the first difference or failure.
+    /// Returns the case for a reply that passed in `passed` repetitions. `first` is the first difference or failure.
     fn case(&self, name: &str, passed: u64, first: Option<Difference>) -> Case {
         let outcome = if passed >= self.required { Outcome::Passed } else { Outcome::Failed };
         let (message, detail) = match first {

@@ -29,7 +29,7 @@ pub enum FailOn {
 /// Check that transcripts are sound, can be sent and fit the window
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckArgs {
-    /// Also check that the messages fit this context window, in tokens; more with commas
+    /// Also check that the messages fit this context window, in tokens; separate several with commas
     #[arg(long, value_name = "TOKENS", value_delimiter = ',')]
     pub window: Vec<u64>,
     /// Least severe finding that makes a transcript fail

@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The maximum number of characters of a value that are shown.
+/// The maximum length of a value in a message, in characters.
 const MAX_VALUE: usize = 100;
 
 /// Compare two directories of transcripts, or the reports of two runs
@@ -28,7 +28,7 @@ pub struct DiffArgs {
     /// Directory of transcripts, or file of reports
     #[arg(value_name = "A")]
     pub a: PathBuf,
-    /// The other one
+    /// Directory or file to compare with A
     #[arg(value_name = "B")]
     pub b: PathBuf,
     /// The patterns for files in directories.
@@ -88,7 +88,7 @@ fn is_equal(a: &Input, b: &Input) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Returns an error if one directory is inside the other, because each file in both would have two paths.
+/// Returns an error if one directory is inside the other, because each file in the inner one would have two paths.
 fn refuse_nested(a: &Path, b: &Path) -> anyhow::Result<()> {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (a, b) = (whole(a), whole(b));
@@ -104,7 +104,7 @@ fn refuse_nested(a: &Path, b: &Path) -> anyhow::Result<()> {
 struct Diff {
     a: PathBuf,
     b: PathBuf,
-    /// The paths below the two that both have.
+    /// The files that both directories have, as paths relative to them.
     both: HashSet<OsString>,
     check: Check,
 }
@@ -118,7 +118,7 @@ impl Mode for Diff {
         String::new()
     }
 
-    /// Returns the path below the two directories.
+    /// Returns the path relative to the directory that contains the file.
     fn name_of(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.a).or_else(|_| path.strip_prefix(&self.b));
         inside.unwrap_or(path).display().to_string()
@@ -165,10 +165,10 @@ impl Change {
 }
 
 /// Returns the report on a transcript that is the same on both sides, or on a transcript or report that only one side
-/// has; `mode` is that of the report.
+/// has. `mode` is the mode of the report; `None` for a transcript.
 fn present(path: &str, change: Change, mode: Option<&str>) -> Report {
     let outcome = if change == Change::Same { Outcome::Passed } else { Outcome::Failed };
-    let what = mode.map(|mode| format!(": there is no other report of {mode} on this path"));
+    let what = mode.map(|mode| format!(": the other file has no {mode} report on this path"));
     let message = [change.name(), &what.unwrap_or_default()].concat();
     let case = Case::new("presence", outcome, message);
     let numbers = Members::new().string("change", change.name());

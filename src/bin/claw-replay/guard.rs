@@ -1,5 +1,5 @@
-//! guard: finds the turns at which context windows would overflow, and simulates there, without a model, the steps with
-//! which `claw-turn` makes a request fit.
+//! guard: finds the turns at which context windows would overflow. At each of them it simulates, without calling a
+//! model, the steps that `claw-turn` takes to make a request fit.
 
 mod simulation;
 
@@ -23,7 +23,7 @@ const MAX_OVERFLOWS: usize = 100;
 /// Report at which turns context windows would overflow, and what the guard would do
 #[derive(Clone, Debug, clap::Args)]
 pub struct GuardArgs {
-    /// Context window in tokens, prompt and answer together; more with commas
+    /// Context window in tokens, for prompt and answer together; separate several with commas
     #[arg(long, value_name = "TOKENS", value_delimiter = ',', required = true)]
     pub window: Vec<u64>,
     /// Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)
@@ -138,7 +138,7 @@ struct WindowRun<'g> {
     simulation: Simulation<'g>,
     /// The model that replied last.
     model: Option<String>,
-    /// The first overflows, and the number of all.
+    /// The first overflows, at most [`MAX_OVERFLOWS`], and the total number of overflows.
     overflows: (Vec<Overflow>, u64),
     requests: u64,
     summary_calls: u64,

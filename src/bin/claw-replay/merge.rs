@@ -34,7 +34,8 @@ impl MergeArgs {
     /// Writes all reports and returns the exit status that a single run over all transcripts would have.
     ///
     /// # Errors
-    /// Fails with 65 if a line is not a report, with 74 or 77 if reading or writing fails, and if there are no reports.
+    /// Fails with 65 if a line is not a report, with 74 or 77 if reading or writing fails, and with 1 if there are no
+    /// reports.
     pub fn run(&self, log: Log) -> anyhow::Result<Exit> {
         let reporter = self.sinks.open(self.strict)?;
         let mut merged = Merged { reporter, known: HashSet::default(), repeated: 0 };
@@ -62,7 +63,7 @@ impl MergeArgs {
 /// The reports so far.
 struct Merged {
     reporter: Reporter,
-    /// The hashes of the reports. A repeated one comes from a part that was given twice.
+    /// The hashes of the reports, to leave out repeated ones: the reports of one part may be given twice.
     known: HashSet<u64, RandomState>,
     /// The number of repeated reports.
     repeated: u64,
@@ -84,7 +85,7 @@ impl Merged {
             let Some((json, report)) = json.and_then(|json| Some((json, Report::parse(json)?)))
             else {
                 let advice =
-                    "give the output of claw-replay, or make it again if that run was ended";
+                    "give the output of claw-replay, or make it again if that run was killed";
                 return fail(Exit::Data, format!("'{name}' line {number}: not a report; {advice}"));
             };
             let hash = self.known.hasher().hash_one(json);

@@ -1,6 +1,6 @@
 //! The transcripts of a run: operands, the files in directories, and lists of paths.
 //!
-//! Paths are found one by one while transcripts are worked on, so a list may be endless. Only a hash of each path is
+//! Paths are found one by one while transcripts are examined, so a list may be endless. Only a hash of each path is
 //! kept, to leave out repeated ones.
 
 use anyhow::Context;
@@ -45,7 +45,7 @@ pub struct PathArgs {
     /// Paths in the file of --files-from end in a NUL byte instead of a line feed
     #[arg(short = '0', long, requires = "files_from")]
     pub null: bool,
-    /// Work only on part K of N parts of the transcripts
+    /// Divide the transcripts into N parts, and work only on part K
     #[arg(long, value_name = "K/N", value_parser = Shard::parse)]
     pub shard: Option<Shard>,
 }
@@ -136,7 +136,7 @@ impl PathArgs {
 }
 
 impl Paths {
-    /// Returns the paths of these files.
+    /// Creates the paths of a run that examines these files.
     pub fn of(files: Vec<PathBuf>) -> Paths {
         Paths {
             operands: files.into_iter(),
@@ -152,7 +152,7 @@ impl Paths {
         }
     }
 
-    /// Returns the next path. Waits for the list to have one, if it is a pipe. Returns `None` after an error.
+    /// Returns the next path. If the list is a pipe, waits for it. Returns `None` at the end or after an error.
     ///
     /// # Errors
     /// Fails if the list cannot be read.

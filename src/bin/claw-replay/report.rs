@@ -116,7 +116,7 @@ pub struct Report {
     pub cases: Vec<Case>,
     /// The numbers that the mode reports.
     pub numbers: Members,
-    /// False if the state file must not keep the report, because a call of a model failed and may succeed in the next
+    /// False if the state file must not keep the report, because a call to a model failed and may succeed in the next
     /// run, or because the run changed the expected replies. Not part of the JSON.
     pub is_lasting: bool,
 }

@@ -1,8 +1,8 @@
 //! The runner: works on transcripts with several threads, and passes the reports on in the order of the paths.
 //!
 //! Each thread takes the next path and makes its report. If that is the next report in order, the thread passes it on,
-//! and with it the reports after it that were waiting. Otherwise it leaves the report to wait. A thread waits before it
-//! takes a path that is too far ahead of the next report, so the number of reports in memory is bounded.
+//! together with the reports after it that were waiting; otherwise, the report waits. A thread waits before it takes a
+//! path that is too far ahead of the next report, so the number of reports in memory is bounded.
 
 use crate::paths::{FoundPath, PathArgs, Paths};
 use crate::report::{Report, Status};
@@ -38,7 +38,7 @@ pub trait Mode: Send + Sync {
         String::new()
     }
 
-    /// Returns the name of the transcript at `path` in its report.
+    /// Returns the name that reports give to the transcript at `path`.
     fn name_of(&self, path: &Path) -> String {
         path.display().to_string()
     }
@@ -195,7 +195,7 @@ impl Order {
 }
 
 impl Run {
-    /// Works on paths until there are no more. Nothing else would end the run if this thread panics.
+    /// Works on paths until there are no more. If this thread panics, ends the run, which would otherwise never end.
     fn work_to_the_end(&self) {
         if catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
             let text = "a thread failed; report this as a bug in claw-replay";

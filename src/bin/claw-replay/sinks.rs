@@ -190,7 +190,8 @@ impl Reporter {
         self.sinks.iter_mut().try_for_each(|sink| sink.take(report, json))
     }
 
-    /// Notes that the run stops at a failure, and returns true, if `fail_fast` is true and the report is one.
+    /// Returns true if the run must stop: `fail_fast` is true, and `report` or an earlier one is a failure. Records
+    /// this in the totals.
     pub fn stops(&mut self, report: &Report, fail_fast: bool) -> bool {
         self.totals.is_stopped |= fail_fast && report.is_failure(self.strict);
         self.totals.is_stopped

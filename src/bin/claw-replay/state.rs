@@ -1,7 +1,7 @@
 //! The state file: the reports of earlier runs, so that a run continues where an interrupted one stopped.
 //!
-//! Each line has a key and a report. The key is a hash of all that the report depends on: the version of the program,
-//! the mode, its options and the files that it reads besides the transcript, and the path, the size and the
+//! Each line has a key and a report. The key is a hash of everything that the report depends on: the version of the
+//! program, the mode, its options and the files that it reads besides the transcript, and the path, the size and the
 //! modification time of the transcript. Lines are only appended, in the order of the output. A line that was cut off
 //! when a run was killed is removed by the next run.
 
@@ -27,12 +27,12 @@ const BEGINNING: usize = KEY.len() + DIGITS + 1;
 /// The longest line that is used, in bytes. The report of a longer one is made again.
 const MAX_LINE: usize = 64 * 1024 * 1024;
 
-/// The key of a report: see the module.
+/// The key of a report, described at the top of this module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// Returns the key of the report on a transcript. `run` describes all else that the report depends on.
+    /// Returns the key of the report on a transcript. `run` describes everything else that the report depends on.
     pub fn new(run: &str, path: &Path, meta: &Metadata) -> Key {
         let mut hash = Sha256::new();
         for part in [run.as_bytes(), path.as_os_str().as_bytes()] {
@@ -82,7 +82,7 @@ impl State {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let text = format!("cannot use '{name}': another run uses it; wait for its end");
+                let text = format!("cannot use '{name}': another run uses it; wait until it ends");
                 return fail(Exit::TryLater, text);
             }
             Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),

@@ -73,13 +73,13 @@ impl OpenFile {
     }
 }
 
-/// Returns true if a path ends in a carriage return, as in a list of paths with the line ends of Windows.
+/// Returns true if a path ends in a carriage return, as in a list of paths with Windows line endings.
 fn ends_in_return(path: &Path) -> bool {
     path.as_os_str().as_bytes().ends_with(b"\r")
 }
 
-/// Returns the offset of the first line that is longer than [`MAX_LINE`]. Reads only the parts in which the longest
-/// possible lines end.
+/// Returns the offset of the first line that is longer than [`MAX_LINE`]. Searches backwards for a line feed from where
+/// the longest allowed line would end, so that most of the input is not read.
 fn long_line(input: &Input) -> io::Result<Option<u64>> {
     let (mut begin, mut part) = (0, vec![0; PART as usize]);
     while input.length - begin > MAX_LINE {
@@ -115,7 +115,7 @@ impl Transcript {
     /// Checks a transcript in which a mode has found nothing to work on: it must have a record, or be blank.
     ///
     /// # Errors
-    /// Fails with 1 if damage left none of its records, and with 74 if it cannot be read.
+    /// Fails with 1 if all of its records are damaged, and with 74 if it cannot be read.
     pub fn require_record(&self) -> anyhow::Result<()> {
         let (mut lines, mut damage) = (Lines::of(&self.input), None);
         while let Some(batch) = lines.batch()? {

@@ -70,7 +70,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         self.place(PendingResult { id, raw, meta, changed_at }, record);
     }
 
-    /// Decides how a result is shown: shortened by its truncation if there is one, never empty. Returns the kept
+    /// Decides how a result is shown: shortened by its truncation if there is one, and never empty. Returns the kept
     /// span of an applied truncation, and the JSON of the content if it is changed.
     fn show_result(
         &mut self,

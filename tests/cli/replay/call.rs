@@ -192,7 +192,7 @@ fn each_request_of_a_turn_contains_the_recorded_results_before_it() {
     let last = requests.last().expect("a request").messages();
     assert_eq!((last.len(), &last[2]["content"][0]["content"]), (3, &json!("found")));
     let report = run("calls-and-inputs", json!({"a": 2, "b": 2})).code(1).json_one();
-    assert_eq!(report["message"], "turn 1, call 1: call 1: a call of 'read' has another input");
+    assert_eq!(report["message"], "turn 1, call 1: call 1: the input of a call to 'read' differs");
     assert_eq!(
         report["cases"][0]["detail"],
         "--- recorded\n+++ new\n-call read {\"a\":1,\"b\":2}\n+call read {\"a\":2,\"b\":2}\n"

@@ -97,14 +97,14 @@ fn operands_that_cannot_be_compared_are_named() {
     let reports = diff(&sandbox, &["a", "b"]).code(1).json();
     let messages = each(&reports, "message");
     let only = |change: &str, mode: &str| {
-        format!("presence: {change}: there is no other report of {mode} on this path")
+        format!("presence: {change}: the other file has no {mode} report on this path")
     };
     assert_eq!(messages[..2], [only("removed", "check"), only("added", "guard")]);
     // Of two reports on a path, neither is ignored.
     let other = check(&sandbox, &["--window", "4000", "d"]).stdout_text();
     sandbox.write("c", sandbox.read_text("a") + &other);
     let text =
-        "cannot read 'c': line 4 is a second report on its path; give the reports of one run";
+        "cannot read 'c': line 4 is a second report on the same path; give the reports of one run";
     diff(&sandbox, &["a", "c"]).code(65).stdout("").stderr(contains(text));
 }
 

@@ -19,7 +19,7 @@ fn small_model(sandbox: &Sandbox) -> [&'static str; 2] {
 }
 
 #[test]
-fn m2_ten_times_the_summarisers_window_takes_as_many_calls_as_show_says() {
+fn m2_summarising_ten_windows_of_text_takes_as_many_calls_as_show_predicts() {
     let sandbox = with_model();
     let (args, messages) = (small_model(&sandbox), conversation(400, 100));
     for most in ["64", "16", "5", "1"] {

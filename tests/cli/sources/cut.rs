@@ -72,7 +72,7 @@ fn keep_tokens_keeps_the_newest_messages_of_that_size() {
 }
 
 #[test]
-fn v52_one_huge_message_is_named() {
+fn v52_a_message_that_is_too_large_by_itself_is_reported() {
     let sandbox = with_model();
     let messages = lines(&[("user", words(9000))]);
     run(&sandbox, &["--window", "8000", "--emergency"], &messages)

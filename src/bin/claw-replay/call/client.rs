@@ -12,9 +12,9 @@ use std::process::{Command, Stdio};
 
 /// The program that calls the model.
 const PROGRAM: &str = "claw-call";
-/// Variables that are set to nothing for `claw-call`: claw-replay applies the limits to all calls of a run together,
-/// and calls of a session do not count towards them.
-const OWN: [&str; 4] = ["CLAW_PRICES", "CLAW_MAX_TOTAL", "CLAW_MAX_COST", "CLAW_SESSION"];
+/// Variables that are set to the empty string for `claw-call`: claw-replay itself applies the limits, to all calls of
+/// a run together, and earlier calls of a session do not count towards them.
+const CLEARED: [&str; 4] = ["CLAW_PRICES", "CLAW_MAX_TOTAL", "CLAW_MAX_COST", "CLAW_SESSION"];
 
 /// Runs `claw-call` with the settings of this run.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl Client {
         let mut program = Command::new(PROGRAM);
         program.args(["--log", "json", "--recording", &recording.to_string()]);
         program.args(&self.arguments).envs(self.variables.iter().cloned());
-        program.envs(OWN.map(|name| (name, ""))).stderr(Stdio::piped());
+        program.envs(CLEARED.map(|name| (name, ""))).stderr(Stdio::piped());
         let ended = match process::run_program(&mut program, PROGRAM, input, None) {
             Err(error) if is_missing(&error) => {
                 let text = format!("cannot run '{PROGRAM}': no such program; check PATH");
@@ -90,7 +90,7 @@ fn is_missing(error: &anyhow::Error) -> bool {
     io.is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-/// Returns the message of the last diagnostic, on one line, and true if it is about an answer of a provider.
+/// Returns the message of the last diagnostic, on one line, and true if it is about a provider's answer.
 fn last_diagnostic(stderr: &[u8]) -> (String, bool) {
     let text = String::from_utf8_lossy(stderr);
     let read = |line: &str| {

@@ -49,7 +49,7 @@ pub struct CaseName<'c> {
 }
 
 impl Comparison {
-    /// Parses the name of a comparison, or else a command.
+    /// Parses the name of a comparison. Any other text is a command.
     ///
     /// # Errors
     /// Never fails.
@@ -92,15 +92,16 @@ impl Comparison {
 /// the first difference in the text.
 fn first_difference(recorded: &Reply, new: &Reply, inputs: bool) -> String {
     let shown = |call: Option<&ToolCall>| {
-        call.map_or("no call".to_owned(), |call| format!("a call of '{}'", shortened(&call.name)))
+        call.map_or("no call".to_owned(), |call| format!("a call to '{}'", shortened(&call.name)))
     };
     for index in 0..recorded.calls.len().max(new.calls.len()) {
         let (old, new) = (recorded.calls.get(index), new.calls.get(index));
         if old.map(|call| &call.name) != new.map(|call| &call.name) {
-            return format!("call {}: recorded {}, new {}", index + 1, shown(old), shown(new));
+            let (number, old, new) = (index + 1, shown(old), shown(new));
+            return format!("call {number}: the recorded reply has {old}, the new one {new}");
         }
         if inputs && old != new {
-            return format!("call {}: {} has another input", index + 1, shown(new));
+            return format!("call {}: the input of {} differs", index + 1, shown(new));
         }
     }
     let mut lines = recorded.text.lines().zip(new.text.lines());
@@ -231,15 +232,19 @@ mod tests {
             ),
             (
                 reply("a\nb", &[("f", r#"{"x":2}"#)]),
-                "call 1: a call of 'f' has another input",
+                "call 1: the input of a call to 'f' differs",
                 [true, true, false],
             ),
             (
                 reply("a\nb", &[("g", r#"{"x":1}"#)]),
-                "call 1: recorded a call of 'f', new a call of 'g'",
+                "call 1: the recorded reply has a call to 'f', the new one a call to 'g'",
                 [true; 3],
             ),
-            (reply("a\nb", &[]), "call 1: recorded a call of 'f', new no call", [true; 3]),
+            (
+                reply("a\nb", &[]),
+                "call 1: the recorded reply has a call to 'f', the new one no call",
+                [true; 3],
+            ),
         ] {
             for (how, differs) in [("exact", exact), ("calls-and-inputs", inputs), ("calls", calls)]
             {

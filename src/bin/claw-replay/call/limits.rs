@@ -1,11 +1,11 @@
-//! Limits on the tokens and the cost of all calls of a run. All threads share them.
+//! Limits on the tokens and the cost of a run, over all its calls. All threads share them.
 
 use clawutils::cli::options::LimitArgs;
 use clawutils::exit::{Exit, fail};
 use clawutils::usage::{Counts, PriceTable};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The limits, and what the calls so far have used of them.
+/// The limits, and how much of them the calls so far have used.
 #[derive(Debug)]
 pub struct RunLimits {
     max_total: Option<u64>,
@@ -30,7 +30,7 @@ impl RunLimits {
     /// Reads the limits and the prices. `model` is the model that is called.
     ///
     /// # Errors
-    /// As [`LimitArgs::prices`], and with 78 if the cost is limited and the model has no price.
+    /// Fails as [`LimitArgs::prices`] does, and with 78 if the cost is limited and the model has no price.
     pub fn new(args: &LimitArgs, model: Option<String>) -> anyhow::Result<RunLimits> {
         let LimitArgs { max_total, max_cost, .. } = *args;
         let (prices, model) = (args.prices()?, model.unwrap_or_default());

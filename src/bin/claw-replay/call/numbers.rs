@@ -1,4 +1,4 @@
-//! The numbers of `claw-replay call` in a report.
+//! The numbers that `claw-replay call` reports.
 
 use crate::call::limits::RunLimits;
 use crate::call::reply::{NewReply, sum};
@@ -8,7 +8,7 @@ use clawutils::usage::Counts;
 /// The numbers of one transcript.
 #[derive(Debug, Default)]
 pub struct CallNumbers {
-    /// The number of replies that were made.
+    /// The number of new replies.
     replies: u64,
     counts: Option<Counts>,
     cost: f64,

@@ -20,7 +20,7 @@ use clawutils::settings::{Setting, SettingValue};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The turns whose replies are made again.
+/// The turns whose replies are requested again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnChoice {
     /// All turns.
@@ -40,7 +40,7 @@ impl TurnChoice {
                 let numbers = list.split(',').map(positive).collect::<Result<BTreeSet<_>, _>>();
                 numbers
                     .map(TurnChoice::Numbers)
-                    .map_err(|_| "use all, last, or numbers with commas")
+                    .map_err(|_| "use all, last, or numbers separated by commas")
             }
         }
     }
@@ -62,22 +62,22 @@ impl TurnChoice {
     }
 }
 
-/// Make the replies of transcripts again and compare them with the recorded ones
+/// Request the replies of transcripts again and compare them with the recorded ones
 #[derive(Clone, Debug, clap::Args)]
 pub struct CallArgs {
-    /// Turns to make again: all, last, or numbers with commas
+    /// Turns whose replies to request again: all, last, or numbers separated by commas
     #[arg(long, value_name = "TURNS", default_value = "all", value_parser = TurnChoice::parse)]
     pub turns: TurnChoice,
     /// Comparison: exact, calls, calls-and-inputs, or a shell command that gets both replies
     #[arg(long, value_name = "HOW", default_value = "exact", value_parser = Comparison::parse)]
     pub compare: Comparison,
-    /// Make each reply N times
+    /// Request each reply N times
     #[arg(long, value_name = "N", default_value = "1", value_parser = positive)]
     pub repeat: u64,
     /// Share of the N replies that must pass, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share)]
     pub pass_rate: f64,
-    /// Expect the new replies from now on, in a file beside each transcript
+    /// Expect the new replies from now on; those that differ are written to a file beside each transcript
     #[arg(long, conflicts_with_all = ["repeat", "pass_rate"])]
     pub update: bool,
     /// Request streamed answers, as a turn with --stream does
@@ -159,8 +159,8 @@ impl CallArgs {
         })
     }
 
-    /// Checks all that would otherwise make every call fail. Returns the maximum number of calls for one reply: the
-    /// number of recordings, or 1.
+    /// Checks everything that would otherwise make each call fail. Returns the maximum number of calls for one reply:
+    /// the number of recordings, or 1.
     fn check(&self) -> anyhow::Result<u64> {
         let endpoint = self.connection.endpoint(&self.model)?;
         endpoint.check()?;

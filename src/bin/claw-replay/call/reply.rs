@@ -47,7 +47,7 @@ impl Reply {
         content.blocks().iter().for_each(|block| self.take_block(block));
     }
 
-    /// Adds a block's tool call, if it is one. Transcripts of other programs have tool calls in the content.
+    /// Adds a block if it is a tool call. Transcripts of other programs have tool calls in the content.
     fn take_block(&mut self, block: &Block<'_>) {
         if let BlockKind::ToolUse { .. } = block.kind {
             let member = |name| block.member(name).unwrap_or("{}");

@@ -44,7 +44,7 @@ impl Turn {
     }
 }
 
-/// Returns the turns of a transcript, without those that were undone. Interrupted replies are left out.
+/// Returns the turns of a transcript. Turns and replies that were undone, and interrupted replies, are left out.
 ///
 /// # Errors
 /// Fails if the transcript cannot be read.

@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 
 /// The maximum number of characters of a message that are compared line by line.
 const MAX_CHARS: usize = 20_000;
-/// The maximum number of lines of a difference that are shown.
+/// The maximum number of lines in the detail of a case.
 const MAX_LINES: usize = 50;
 
-/// Compares the messages that rebuild makes of two transcripts.
+/// Compares the messages that rebuild makes from two transcripts.
 ///
 /// # Errors
 /// Fails if one cannot be read.

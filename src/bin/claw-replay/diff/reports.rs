@@ -12,7 +12,8 @@ use std::path::Path;
 /// Compares two files of reports, and writes a report for each path and mode.
 ///
 /// # Errors
-/// Fails with 74 or 77 if a file cannot be read, 65 if a line is not a report, and if a report cannot be written.
+/// Fails with 74 or 77 if a file cannot be read, 65 if a line is not a report or is a different one for the same path
+/// and mode, and if a report cannot be written.
 pub fn compare(a: &Path, b: &Path, work: &WorkArgs) -> anyhow::Result<Totals> {
     let (old, new) = (read(a)?, read(b)?);
     let mut reporter = work.sinks.open(work.strict)?;
@@ -52,7 +53,7 @@ fn read(path: &Path) -> anyhow::Result<BTreeMap<(String, String), Report>> {
         };
         let key = (report.path.clone(), report.mode.clone());
         if reports.get(&key).is_some_and(|earlier| *earlier != report) {
-            return cannot("a second report on its path", "give the reports of one run");
+            return cannot("a second report on the same path", "give the reports of one run");
         }
         reports.insert(key, report);
     }
@@ -78,7 +79,7 @@ fn cases_case(old: &Report, new: &Report) -> Case {
     let detail = removed.chain(added).map(|line| line + "\n").collect();
     let message = match (old.status.name(), new.status.name()) {
         (before, after) if before != after => format!("{before} -> {after}"),
-        _ => "other outcomes or messages".to_owned(),
+        _ => "outcomes or messages differ".to_owned(),
     };
     Case { detail: Some(detail), ..Case::new("cases", Outcome::Failed, message) }
 }

@@ -19,7 +19,7 @@ use clawutils::truncate::{MAX_FRACTION, TruncateOptions, truncate_counted};
 const MIN_SUMMARY: u64 = 64;
 /// The maximum number of pieces in which the covered messages are summarised, as in `claw-compact`.
 const MAX_PIECES: usize = 16;
-/// The word that summaries consist of.
+/// The word that simulated summaries consist of.
 const WORD: &str = "summary ";
 
 /// The parts of a request besides the messages.
@@ -45,9 +45,9 @@ pub struct Overflow {
     pub turn: u64,
     /// The size of the request.
     pub tokens: u64,
-    /// The gain of shortening results, as the only step.
+    /// The number of tokens that shortening results would save as the only step.
     pub truncate: u64,
-    /// The gain of a compaction, as the only step; 0 if it is impossible.
+    /// The number of tokens that a compaction saves as the only step; 0 if it is impossible.
     pub compact: u64,
     /// The size of the request after all steps.
     pub after: u64,
@@ -93,7 +93,7 @@ pub struct Simulation<'s> {
 struct Compaction {
     /// The number of messages that it covers.
     at: usize,
-    /// The messages in their place.
+    /// The messages that replace them.
     opening: Vec<Message<'static>>,
     /// The calls for the summary.
     calls: Vec<SimulatedCall>,
@@ -202,7 +202,7 @@ impl<'s> Simulation<'s> {
         tally
     }
 
-    /// Replaces the messages, if there are others. Weighs only those that have changed.
+    /// Replaces the messages with `changed`, if it is not `None`. Weighs only those that differ.
     fn adopt(&mut self, changed: Option<(Vec<Message<'static>>, u64)>) {
         let Some((messages, _)) = changed else { return };
         for ((new, old), weight) in messages.iter().zip(&self.messages).zip(&mut self.weights) {

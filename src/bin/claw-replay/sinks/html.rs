@@ -118,8 +118,10 @@ impl Html {
             ));
         }
         if self.omitted > 0 {
-            let more = self.omitted;
-            out.push_str(&format!("<p class=\"facts\">{more} more: see the reports.</p>\n"));
+            let (more, s) = (self.omitted, if self.omitted == 1 { "" } else { "s" });
+            out.push_str(&format!(
+                "<p class=\"facts\">{more} more failure{s}: see the reports.</p>\n"
+            ));
         }
         out + "</main>\n</body>\n</html>\n"
     }

@@ -1,6 +1,6 @@
 //! `--junit`: results as JUnit XML, one test suite per transcript and one test case per case.
 //!
-//! The file is valid under the schema of Ant's JUnit task and under the stricter schemas among those of Jenkins: it has
+//! The file is valid under the schema of Ant's JUnit task and under the stricter ones of Jenkins's schemas: it has
 //! every attribute that one of them requires, and none that one of them forbids. Durations are not measured and the
 //! host is not named, so the bytes depend only on the reports and the time of the run.
 
@@ -29,7 +29,7 @@ impl Junit {
     /// Creates the file.
     ///
     /// # Errors
-    /// Fails if it cannot be created, and 78 if `SOURCE_DATE_EPOCH` is invalid.
+    /// Fails if it cannot be created, and with 78 if `SOURCE_DATE_EPOCH` is invalid.
     pub fn create(path: &Path, strict: bool) -> anyhow::Result<Junit> {
         let mut xml = Writer::new_with_indent(ReportFile::create(path)?, b' ', 1);
         xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;

@@ -52,7 +52,7 @@ impl Sink for Tap {
         self.out.flush().context("cannot write '<stdout>'")
     }
 
-    /// Writes the plan. A run that was cut off has none, so consumers report it as incomplete.
+    /// Writes the plan. A run that was killed has none, so consumers report it as incomplete.
     fn finish(mut self: Box<Self>, totals: &Totals) -> anyhow::Result<()> {
         if totals.is_stopped {
             self.count += 1;
@@ -75,7 +75,7 @@ fn test_point(number: u64, result: &TestResult<'_>) -> String {
     line + "\n"
 }
 
-/// Escapes a text, in which a `#` would begin a directive.
+/// Escapes a text: an unescaped `#` would begin a directive.
 fn description(text: &str) -> String {
     printable(text).replace('\\', "\\\\").replace('#', "\\#")
 }
