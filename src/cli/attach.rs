@@ -10,8 +10,8 @@ use std::path::Path;
 /// The largest file, in bytes, before it is encoded in base64.
 const MAX_BYTES: usize = 30 << 20;
 
-/// The first bytes and the types of media that providers accept. WebP is not listed, because its first bytes contain
-/// the length of the file.
+/// The media types that providers accept, each with the first bytes of its files. WebP is not listed, because the
+/// first bytes of such a file contain its length.
 const MEDIA: [(&[u8], &str); 5] = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),

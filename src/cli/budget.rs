@@ -39,7 +39,8 @@ impl BudgetArgs {
     /// if either is known.
     ///
     /// # Errors
-    /// Fails with 78 if the table of models is malformed or nothing is left for the prompt.
+    /// Fails with 74 or 77 if the file of `--models` cannot be read, and with 78 if it is malformed or nothing is left
+    /// for the prompt.
     pub fn budget(
         &self,
         model: &ModelArgs,
@@ -80,10 +81,10 @@ pub struct RequestArgs {
     pub tools: Option<PathBuf>,
 }
 
-/// Reads the JSON object that the argument of `--extra` holds, or that is in the file that it names.
+/// Reads the JSON object in the argument of `--extra`, or in the file that the argument names.
 ///
 /// # Errors
-/// Fails with 74 if the file cannot be read, and with 65 if it is not a JSON object.
+/// Fails with 74 or 77 if the file cannot be read, and with 65 if its content is not a JSON object.
 pub fn read_extra(extra: &ExtraArg) -> anyhow::Result<String> {
     let (name, text) = match extra {
         ExtraArg::Members(text) => ("--extra".to_owned(), text.clone()),
@@ -151,7 +152,7 @@ impl RequestArgs {
     /// Reads both files, or the definitions in a directory of tools.
     ///
     /// # Errors
-    /// Fails with 74 if one cannot be read, 65 if its content is invalid, and 78 if a directory has no tool.
+    /// Fails with 74 or 77 if one cannot be read, 65 if its content is invalid, and 78 if a directory has no tool.
     pub fn read(&self) -> anyhow::Result<Extras> {
         let text = |path: &PathBuf| -> anyhow::Result<String> {
             String::from_utf8(read_file(path)?).map_err(|error| {
@@ -194,10 +195,10 @@ pub struct RefusedArgs {
 }
 
 impl RefusedArgs {
-    /// Reads the record from the last line of the file that is not blank.
+    /// Reads the record from the last non-blank line of the file.
     ///
     /// # Errors
-    /// Fails with 74 if the file cannot be read, and with 65 if the line is not a record.
+    /// Fails with 74 or 77 if the file cannot be read, and with 65 if the line is not a JSON object.
     pub fn read(&self) -> anyhow::Result<Option<Refused>> {
         let Some(path) = &self.failure else { return Ok(None) };
         let bytes = read_file(path)?;

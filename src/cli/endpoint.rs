@@ -43,7 +43,8 @@ impl ConnectionArgs {
     /// Returns the endpoint of a model; the key is not read yet.
     ///
     /// # Errors
-    /// Fails with 78 if options or variables contradict each other, and with 74 if the certificates cannot be read.
+    /// Fails with 78 if options or variables contradict each other, and with 74 or 77 if the certificates cannot be
+    /// read.
     pub fn endpoint(&self, model: &ModelArgs) -> anyhow::Result<Endpoint> {
         let (provider, base) = (model.provider(), model.endpoint());
         let beta = self.beta.join(",");

@@ -166,8 +166,8 @@ pub fn open_stdin() -> anyhow::Result<StdinLock<'static>> {
 }
 
 /// Returns true if standard input was closed when the program started. The Rust runtime replaces a closed descriptor
-/// with /dev/null, opened for reading and writing. A few programs start others with a standard input like this; that
-/// cannot be told from a closed one.
+/// with /dev/null, opened for reading and writing. A few programs start others with /dev/null opened like this; it
+/// cannot be told from a closed standard input.
 fn is_closed(stdin: &std::io::Stdin) -> bool {
     let writable = rustix::fs::fcntl_getfl(stdin).is_ok_and(|flags| flags.contains(OFlags::RDWR));
     let is_null = || {
@@ -303,7 +303,7 @@ impl Write for Output {
 #[must_use]
 pub fn walk_error(error: walkdir::Error, directory: &Path) -> anyhow::Error {
     let why = format!("cannot read '{}'", error.path().unwrap_or(directory).display());
-    // The text of walkdir's error repeats the path; that of the error in it does not.
+    // The text of walkdir's error repeats the path; the text of the inner error does not.
     let cause =
         error.into_io_error().unwrap_or_else(|| std::io::Error::other("it contains itself"));
     anyhow::Error::from(cause).context(why)

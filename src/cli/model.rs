@@ -27,7 +27,7 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// Returns `--provider`, `--model` and `--base-url`, as far as they are set, as arguments for another program.
+    /// Returns those of `--provider`, `--model` and `--base-url` that are set, as arguments for another program.
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         let provider = self.provider.map(|provider| provider.name().to_owned());
@@ -40,8 +40,8 @@ impl ModelArgs {
         given.flatten().collect()
     }
 
-    /// Returns the provider that is set. If none is set, returns the one whose key is in the environment, provided that
-    /// no address is set. Otherwise returns Anthropic.
+    /// Returns the configured provider. If there is none, and no address is set, returns the one whose key is in the
+    /// environment. Otherwise returns Anthropic.
     #[must_use]
     pub fn provider(&self) -> Provider {
         let by_key = || match self.base_url {
@@ -83,7 +83,7 @@ impl ModelArgs {
     /// this endpoint stated for this model in a refusal.
     ///
     /// # Errors
-    /// Fails with 78 if the file of `--models` is malformed.
+    /// Fails with 74 or 77 if the file of `--models` cannot be read, and with 78 if it is malformed.
     pub fn window(&self, configured: Option<u64>) -> anyhow::Result<Option<u64>> {
         configured.map_or_else(|| self.own_window(), |window| Ok(Some(window)))
     }
@@ -92,7 +92,7 @@ impl ModelArgs {
     /// refusals.
     ///
     /// # Errors
-    /// Fails with 78 if the file of `--models` is malformed.
+    /// Fails with 74 or 77 if the file of `--models` cannot be read, and with 78 if it is malformed.
     pub fn own_window(&self) -> anyhow::Result<Option<u64>> {
         let table = self.window_of_table()?;
         let stated = self.stated_window(table)?.map(|stated| stated.window);

@@ -33,8 +33,8 @@ struct Messages<'a> {
 /// Translates messages of `dialect`, which is OpenAI's or Gemini's.
 ///
 /// # Errors
-/// Fails if they cannot be read or the translation cannot be written, and with 65 if there are no messages or a leaf is
-/// chosen.
+/// Fails if they cannot be read or the translation cannot be written, and with 65 if the input is not UTF-8, there are
+/// no messages, or a leaf is chosen.
 pub fn read(input: &Input, dialect: Dialect, choice: &Choice) -> anyhow::Result<Input> {
     let name = &input.name;
     if choice.leaf.is_some() {

@@ -4,8 +4,8 @@
 //! there is no public source.
 //!
 //! - The records of type `user`, `assistant`, `attachment` and `system` with a `uuid` form the chain of a conversation,
-//!   from its root to its leaf. The leaf is the last record of the file that is not in a sidechain, not of type
-//!   `system` and not an API error.
+//!   from its root to its leaf. The leaf is the last record in the file that is neither in a sidechain, nor of type
+//!   `system`, nor an API error.
 //! - There is one record per block. The records of a reply share `message.id`, and each repeats the usage.
 //! - With parallel calls, each result is a child of the record of its call, and the chain continues after only one of
 //!   the results. A plain walk would lose the others. Therefore, if one record of a reply is on the path, all its
@@ -33,7 +33,7 @@ use std::collections::{HashMap, HashSet};
 struct Kind {
     role: Role,
     is_sidechain: bool,
-    /// The number of its reply, by `message.id`; 0 if it is not part of one.
+    /// The number of the reply that it is part of, by `message.id`; 0 if there is none.
     reply: u32,
 }
 
@@ -46,7 +46,7 @@ enum Role {
     Attachment,
     Boundary,
     Summary,
-    /// None: it is only a link of the chain.
+    /// No role: the record is only a link of the chain.
     None,
 }
 
@@ -56,7 +56,7 @@ struct Project {
     tree: Tree<Kind>,
     /// The first record with a session's id.
     header: Option<SourcePlace>,
-    /// For each id of a reply, its number.
+    /// The numbers of the replies, by `message.id`.
     replies: HashMap<Box<str>, u32>,
     /// For each boundary, the id of the record before it and those of the records that it preserves.
     boundaries: HashMap<Node, (Option<String>, Vec<String>)>,

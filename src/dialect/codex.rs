@@ -34,15 +34,15 @@ struct Rollout {
     header: Option<SourcePlace>,
     /// The places of items, models and compactions, in order.
     places: Vec<SourcePlace>,
-    /// For the first item of a reply, the place of its counts.
+    /// For each reply, by the offset of its first item: the place of its token counts.
     usage: HashMap<u64, SourcePlace>,
-    /// The offset of the first item of the newest reply, until an item of another kind follows.
+    /// The offset of the newest reply's first item. `None` once an item that is not part of a reply follows.
     reply: Option<u64>,
-    /// The total in the newest `token_count` event.
+    /// The total usage in the newest `token_count` event, as JSON.
     total: Option<String>,
-    /// The prompts since the newest compaction.
+    /// The prompts since the newest compaction that has a `replacement_history`.
     prompts: Vec<SourcePlace>,
-    /// For each compaction without a `replacement_history`, the prompts that it keeps.
+    /// The prompts that compactions without a `replacement_history` keep, by the offset of the compaction.
     kept: HashMap<u64, Vec<SourcePlace>>,
 }
 
@@ -128,7 +128,7 @@ impl Rollout {
                 self.reply = None;
                 self.places.push(place);
             }
-            (kind, _) if DISPLAY.contains(&kind) => {}
+            (kind, _) if NOT_SENT.contains(&kind) => {}
             (kind, _) => out.unknown(format!("records of the unknown type '{kind}'"), place),
         }
     }
@@ -148,7 +148,7 @@ fn payload<'a>(record: &Object<'a>) -> Option<Object<'a>> {
 }
 
 /// The types of records that are not sent.
-const DISPLAY: [&str; 5] =
+const NOT_SENT: [&str; 5] =
     ["session_meta", "event_msg", "world_state", "token_usage_record", "ghost_snapshot"];
 
 /// Adds a remark if the file continues another one, which is not read.

@@ -1,9 +1,9 @@
 //! Transcripts of other programs.
 //!
 //! The dialect is detected from the content, never from a file name, and once per file. claw0's two formats ([`claw0`])
-//! are read record by record, like that of clawutils. All others are translated: a reader writes records of clawutils,
-//! each with the id or the offset of the line that it comes from, and the result is an [`Input`] like any other. Code
-//! that reads records therefore needs no knowledge of dialects.
+//! are read record by record, like the format of clawutils. All others are translated: a reader writes records of
+//! clawutils, each with the id or the offset of the line that it comes from, and the result is an [`Input`] like any
+//! other. Code that reads records therefore needs no knowledge of dialects.
 //!
 //! A reader of a tree makes two passes. The first one reads ids and parents into an index, the second one translates
 //! the records on the path to the chosen leaf, one at a time. Memory holds the index and the largest record, not the
@@ -99,8 +99,8 @@ pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
     }
 }
 
-/// Returns the tree format that a record belongs to, if any. pi, OpenClaw and GoClaw write `message` records, and
-/// session headers with `timestamp`, where those of clawutils and claw0 have `created`.
+/// Returns the tree format that a record belongs to, if any. pi, OpenClaw and GoClaw write `message` records, and their
+/// session headers have `timestamp` where the headers of clawutils and claw0 have `created`.
 #[must_use]
 pub fn foreign_tree(object: &Object<'_>) -> Option<Dialect> {
     let kind = object.string("type")?;

@@ -7,8 +7,9 @@ use crate::record::content::Role;
 use crate::rules::violations;
 use std::path::PathBuf;
 
-/// Reads a transcript of another program. Returns the words of its messages, and the rules of the findings with line
-/// and id; notes for a check come last. Checks that a provider accepts the messages.
+/// Reads a transcript of another program. Returns the words of its messages, and the rule, line and id of each
+/// finding, followed by those of the notes that only claw-check reports. Checks that a provider accepts the
+/// messages.
 pub fn rebuild(text: &str, leaf: Option<&str>) -> (String, Vec<String>) {
     let input = Input::memory("t", text.as_bytes().to_vec());
     let directory = PathBuf::from("/nonexistent");

@@ -1,4 +1,4 @@
-//! Converts times of other programs to the JSON number that the member `ts` has.
+//! Converts other programs' times to Unix seconds, the JSON number in the member `ts`.
 
 use crate::json;
 use jiff::Timestamp;

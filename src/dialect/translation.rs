@@ -1,4 +1,5 @@
-//! The records into which a transcript in another dialect is translated. Their text can be read as an input.
+//! Writes the records into which a transcript in another dialect is translated. The result is read like any other
+//! input.
 //!
 //! Every record names the line it comes from: its id is the id in that line or, if the line has none, `@` and the
 //! line's byte offset. If a line becomes several records, the ids of the second and later ones end in `.2`, `.3` and so
@@ -44,7 +45,7 @@ pub struct Translation {
     spool: Spool,
     origin: Origin,
     buffer: String,
-    /// For each description of something unknown, how often it occurred, and the place of the first occurrence.
+    /// By the description of something unknown: the number of times that it occurred, and the first place.
     unknown: HashMap<String, (usize, SourcePlace)>,
 }
 
@@ -125,8 +126,8 @@ impl Translation {
         Ok(())
     }
 
-    /// Writes a record of type `kind` with the members that `add` adds. `number` counts the records that a line
-    /// becomes.
+    /// Writes a record of type `kind` with the members that `add` adds. `number` is its number among the records that
+    /// the line becomes, counted from 1.
     ///
     /// # Errors
     /// Fails if the text cannot be written.
@@ -257,7 +258,8 @@ impl Translation {
         self.unknown.entry(what.into()).or_insert((0, place)).0 += 1;
     }
 
-    /// Ends the translation and returns it as an input. `rule` is that of the remarks for unknown types.
+    /// Ends the translation and returns it as an input. Remarks about skipped parts of unknown types have the rule
+    /// `rule`.
     ///
     /// # Errors
     /// Fails if the text cannot be written.

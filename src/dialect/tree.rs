@@ -14,7 +14,7 @@ pub type Node = u32;
 /// The parent that a record names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParentName<'a> {
-    /// None: it begins a conversation.
+    /// No parent: the record begins a conversation.
     None,
     /// The record before it in the file, because it names none.
     Previous,
@@ -44,7 +44,8 @@ pub struct Entry<K> {
 pub struct Tree<K> {
     entries: Vec<Entry<K>>,
     ids: HashMap<Box<str>, Node, RandomState>,
-    /// The records whose parents were not read before them, with the ids of these parents.
+    /// The records that were read before their parents, with the ids of the parents. After [`Tree::finish`], only those
+    /// whose parents are missing.
     late: Vec<(Node, Box<str>)>,
 }
 

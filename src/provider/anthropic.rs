@@ -74,8 +74,8 @@ struct BlockDraft {
     index: u64,
     /// The block from its start event.
     begun: String,
-    /// The text that the deltas add. This field and the following ones each belong to the block's member of the
-    /// same name.
+    /// The text that the deltas add to the block's member `text`. The next fields, up to `citations`, are for the
+    /// members of the same names.
     text: RawString,
     thinking: RawString,
     signature: RawString,

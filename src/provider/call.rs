@@ -23,7 +23,7 @@ const MIN_OUTPUT: u64 = 256;
 /// The safety margin, in tokens, when `max_tokens` is computed from the numbers in a refusal.
 const SLACK: u64 = 64;
 /// The pause before the first retry, in seconds, unless the provider asks for a wait. Each further pause is twice
-/// as long.
+/// as long. A random part of up to a quarter is subtracted.
 const FIRST_PAUSE: f64 = 0.5;
 /// The longest pause before a retry, in seconds, unless the provider asks for a wait.
 const LONGEST_PAUSE: f64 = 8.0;

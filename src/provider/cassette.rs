@@ -5,7 +5,8 @@
 //! - `request.json`: `method`, `path` (without the host), `headers`, and `body`, the request's JSON as it was
 //!   sent. A body that is a JSON string, or not JSON at all, is stored as a JSON string of its text.
 //! - `response.json`: `status`, `headers`, `pieces` (the lengths, in bytes, of the pieces in which the answer
-//!   arrived) and, if the answer was interrupted, the reason: `ended`. `status` is null if there was no answer.
+//!   arrived) and, if the answer was interrupted or missing, the reason as `ended`. `status` is null if there
+//!   was no answer.
 //! - `body`: the bytes of the answer.
 //!
 //! A replay delivers the same pieces, so a stream is split where the network split it. A recording written by
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_answer_is_interrupted_again() {
+    fn an_interrupted_answer_is_replayed_as_interrupted() {
         let ended = Some("connection reset".to_owned());
         let cut = Exchange {
             status: Some(200),

@@ -198,7 +198,7 @@ fn result<'m>(
     Some(ChatTurn::Result { name: names.get(&id).copied(), id, text })
 }
 
-/// Returns the parts of a block. A search result gives its title, its source and its texts.
+/// Returns the parts of a block. Those of a search result are its title, its source and its texts.
 fn parts<'m>(object: &Object<'m>) -> Vec<UserPart<'m>> {
     if object.string("type").as_deref() != Some("search_result") {
         return part(object).into_iter().collect();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn results_come_before_the_users_text_and_their_images_after_them() {
+    fn results_come_first_then_their_images_then_the_users_text() {
         let lines = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"x":1e2}},{"type":"tool_use","id":"b","name":"g","input":{}}]}
 {"role":"user","content":[{"type":"text","text":"now \u00e9"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}},{"type":"text","text":"2"}]},{"type":"tool_result","tool_use_id":"b","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"c"}]}"#;
         let messages = messages::read("t", lines.as_bytes()).unwrap();

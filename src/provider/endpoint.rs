@@ -1,4 +1,4 @@
-//! The endpoint of requests: its URL, its key and its headers.
+//! The endpoint that requests are sent to: its URL, its key and its headers.
 
 use crate::exit::{Exit, fail};
 use crate::provider::address::{self, Address, is_azure, is_local};
@@ -37,7 +37,7 @@ pub struct EndpointOptions {
     pub variables: Variables<'static>,
 }
 
-/// The endpoint of requests.
+/// The endpoint that requests are sent to.
 pub struct Endpoint {
     /// The provider that answers.
     pub provider: Provider,
@@ -92,8 +92,8 @@ impl Endpoint {
     /// Checks that the URL is safe, and reads the key.
     ///
     /// # Errors
-    /// Status 77 if there is no key or the key file is readable by others, 78 if the URL, the certificates or the key
-    /// cannot be used.
+    /// Status 77 if there is no key, other users may read the key file, or the key command fails; 74 or 77 if the key
+    /// file cannot be read; 78 if the URL, the certificates or the key cannot be used.
     pub fn open(&mut self) -> anyhow::Result<()> {
         self.check()?;
         self.check_transport()?;

@@ -1,8 +1,8 @@
 //! Classifies failures: turns a provider's refusal into a [`Failure`].
 //!
-//! [`Failure::classify`] is a pure function of the status, the headers and the bytes of the body. It never fails
-//! or panics, whatever the bytes are, and runs in linear time. Its [`FailureClass`] determines the exit status, and
-//! [`Failure::rule`] names the rule that decided.
+//! [`Failure::classify`] is a pure function of the status, the headers and the bytes of the body. It never fails or
+//! panics, whatever the bytes are, and runs in linear time. The [`FailureClass`] of its result determines the exit
+//! status, and [`Failure::rule`] names the rule that decided.
 //!
 //! # Order of decisions
 //!

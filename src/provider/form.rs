@@ -1,7 +1,6 @@
-//! Messages in the form of a provider's API, without the rest of a request.
+//! Converts messages alone, without the rest of a request, to the form of a provider's API.
 //!
-//! claw-call converts the messages of its requests in the same way. It sends thinking only to
-//! Anthropic's API.
+//! claw-call converts the messages of its requests in the same way, but sends thinking only to Anthropic's API.
 
 use crate::messages::Message;
 use crate::provider::{chat, gemini, ollama, openai};

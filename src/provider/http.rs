@@ -121,8 +121,8 @@ fn headers(response: &Response) -> Vec<(String, String)> {
     headers.map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes()))).collect()
 }
 
-/// Returns the failure for a request without an answer, with its chain of causes. Of the URL, the message has
-/// only the scheme, host and port, because the path or query could hold a key.
+/// Returns the failure for a request without an answer, with its chain of causes. The message names only the
+/// scheme, host and port of the URL, because the path or query could hold a key.
 fn no_answer(post: &Post, error: &reqwest::Error) -> Failure {
     let timed_out = if error.is_timeout() { "timed out: " } else { "" };
     let text = format!("{timed_out}no answer from '{}'", address::origin(&post.url));

@@ -23,7 +23,8 @@ pub struct Summary {
     pub pinned: Vec<String>,
     /// The files that the covered calls read and changed.
     pub details: Details,
-    /// True if this summary, or an earlier one that it includes, is a substitute until a model can make a real one.
+    /// True if this summary, or the earlier one that it continues, is only a placeholder for one that is still
+    /// missing.
     pub needs_retry: bool,
     /// The number of turns that this compaction covers and no checkpoint does.
     pub turns: u64,

@@ -1,4 +1,4 @@
-//! The files that the calls covered by a compaction read and changed.
+//! The lists of the files that were read or changed by the tool calls that a compaction covers.
 
 use crate::json::write::Members;
 use crate::json::{Object, elements, string};

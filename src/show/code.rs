@@ -1,7 +1,7 @@
 //! Syntax highlighting of code.
 //!
-//! The parser recognises tokens, not grammar, in linear time. The colours of a line can depend on the lines
-//! after it, so only complete code is highlighted.
+//! The highlighter splits code into tokens in linear time; it does not parse the grammar. The colours of a
+//! line can depend on the lines after it, so only complete code is highlighted.
 
 use super::edit::{self, DiffKind};
 use super::inline::Style;
@@ -23,7 +23,7 @@ pub enum CodePart {
     Comment,
     /// A number or another constant.
     Value,
-    /// A name of a type, function, member, variable or the like.
+    /// The name of a type, function, member, variable or attribute.
     Name,
     /// A line that a patch adds.
     Added,

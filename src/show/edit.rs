@@ -28,7 +28,7 @@ const PATCHES: [&str; 3] = ["patch", "diff", "input"];
 /// A line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffLine {
-    /// The kind: unchanged, added, removed, or a place.
+    /// The kind of the line.
     pub kind: DiffKind,
     /// The text without the sign.
     pub text: String,
@@ -81,7 +81,7 @@ pub fn read(input: &str) -> Option<Edit> {
     for list in LISTS {
         let Some(elements) = object.get(list).and_then(json::elements) else { continue };
         let pairs = elements.into_iter().map(|raw| pair(&Object::parse(raw).ok()?));
-        // A list with other elements is shown unchanged.
+        // A list that also has other elements is not shown as a diff.
         if let Some(pairs) = pairs.collect::<Option<Vec<_>>>().filter(|pairs| !pairs.is_empty()) {
             pairs.into_iter().for_each(|pair| join(&mut lines, pair));
             used.push(list);
@@ -160,7 +160,7 @@ fn around_changes(all: &[DiffLine]) -> Vec<DiffLine> {
     lines
 }
 
-/// Appends a diff to another.
+/// Appends the diff `more` to `lines`, after a separator.
 fn join(lines: &mut Vec<DiffLine>, more: Vec<DiffLine>) {
     if !lines.is_empty() && !more.is_empty() {
         lines.push(DiffKind::Place.line("…"));
@@ -168,7 +168,7 @@ fn join(lines: &mut Vec<DiffLine>, more: Vec<DiffLine>) {
     lines.extend(more);
 }
 
-/// Returns true if a text is a patch: it names a position, and adds or removes a line.
+/// Returns true if a text is a patch: it names a file or a position, and has lines that start with `+` and `-`.
 fn is_patch(text: &str) -> bool {
     let has =
         |marks: &[&str]| text.lines().any(|line| marks.iter().any(|mark| line.starts_with(mark)));

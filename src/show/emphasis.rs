@@ -11,7 +11,7 @@ use pulldown_cmark::{CodeBlockKind, CowStr, Event, Tag};
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
-/// Private-use characters. The first one that the text does not contain is the mark.
+/// Private-use characters, of which the first one that is not in the text becomes the mark.
 const MARKS: std::ops::RangeInclusive<char> = '\u{e000}'..='\u{e0ff}';
 
 /// A Markdown text with marks inserted where necessary.

@@ -7,7 +7,8 @@ use crate::session::time;
 use crate::usage::Counts;
 use std::borrow::Cow;
 
-/// Formats the input of a tool call, one member per line. A text of several lines is indented below its name.
+/// Formats the input of a tool call, one member per line. A value of several lines is indented below its
+/// name.
 pub fn members(input: &str) -> String {
     let Ok(object) = Object::parse(input) else { return input.to_owned() };
     object.members().map(|own| member(&own.name(), own.value)).collect()

@@ -37,7 +37,7 @@ pub struct Follow<'o, W> {
 pub enum FollowEvent {
     /// New lines were shown.
     Read(ShowNotes),
-    /// The file was replaced or truncated, and its content is read next. The text tells the user so.
+    /// The file was replaced or truncated, and its content is read next. Holds a message for the user.
     Restarted(String),
     /// The file has no new lines.
     Nothing,
@@ -47,7 +47,7 @@ impl<'o, W: Write> Follow<'o, W> {
     /// Opens the file, for output on `out`.
     ///
     /// # Errors
-    /// 74 or 77 if it cannot be read, 2 if it is not a regular file.
+    /// 74 or 77 if it cannot be read, 2 if it is not a regular file, 65 if it is not a transcript.
     pub fn open(path: &Path, options: &'o ShowOptions, out: W) -> anyhow::Result<Follow<'o, W>> {
         let name = path.display().to_string();
         let (file, at, walk) = begin(path, &name, options)?;
@@ -58,8 +58,8 @@ impl<'o, W: Write> Follow<'o, W> {
     /// Shows the new lines.
     ///
     /// # Errors
-    /// 74 or 77 if the file cannot be read, 141 if the reader of the output has closed it, 65 if the file
-    /// turns out to be in a dialect that cannot be read.
+    /// 74 or 77 if the file cannot be read, 141 if the reader of the output has closed it, 65 if the
+    /// file turns out to be in another dialect or, after it was replaced, not to be a transcript.
     pub fn step(&mut self) -> anyhow::Result<FollowEvent> {
         let cannot = || format!("cannot read '{}'", self.name);
         let input = self.file.try_clone().and_then(|file| Input::file(&self.name, file));

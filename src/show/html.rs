@@ -192,7 +192,7 @@ impl<'o, W: Write> Page<'o, W> {
         })
     }
 
-    /// Renders a message.
+    /// Renders Markdown in a `div` with the attributes of its language and direction.
     fn prose(&self, text: &str) -> String {
         let attributes = self.attributes(text);
         format!("<div class=\"prose\"{attributes}>{}</div>", rendered(text))

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 /// The number of characters of a text that are examined.
 const EXAMINED: usize = 4096;
-/// The minimum number of words from the language's list.
+/// The minimum number of words in a text that must be on the language's list.
 const MIN_HITS: usize = 3;
-/// The maximum number of words in the text for each word from the language's list.
+/// The maximum number of words in a text for each word that is on the language's list.
 const MAX_WORDS_PER_HIT: usize = 16;
 
 /// Common words of each language. Some are in several lists, so `by_words` accepts only a clear winner.
@@ -38,7 +38,8 @@ pub fn of(text: &str) -> Option<&'static str> {
     by_script(text).or_else(|| by_words(text))
 }
 
-/// Detects a language by its script, which must have more than half of the letters; for CJK, more than a quarter.
+/// Detects a language by its script. The script must make up more than half of the letters; for CJK, more than a
+/// quarter.
 fn by_script(text: &str) -> Option<&'static str> {
     let (mut kana, mut han, mut hangul, mut greek, mut hebrew, mut thai) = (0, 0, 0, 0, 0, 0);
     let mut letters = 0;

@@ -77,7 +77,7 @@ pub struct ShowOptions {
 }
 
 impl Default for ShowOptions {
-    /// Everything, folded, without colours, 80 columns wide, in UTC.
+    /// Returns options that show all turns, folded, without colours, 80 columns wide, with times in UTC.
     fn default() -> ShowOptions {
         ShowOptions {
             full: false,

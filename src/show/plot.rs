@@ -8,15 +8,15 @@ use super::words::plural;
 use crate::estimate::report::grouped;
 use std::fmt::Write;
 
-/// The heights in pixels above the plot, of the plot, and below it.
+/// The heights in pixels of the space above the plot, of the plot itself, and of the space below it.
 const TOP: u64 = 22;
 const PLOT: u64 = 150;
 const BOTTOM: u64 = 24;
 /// The width of the plot in SVG units.
 const ACROSS: u64 = 1000;
-/// The maximum number of points in the line; above it, one point stands for several neighbours.
+/// The maximum number of points in the line. If there are more, one point stands for several neighbours.
 const MAX_POINTS: usize = 400;
-/// The maximum number of dots; above it, only the line is drawn.
+/// The maximum number of dots. If there are more points, only the line is drawn.
 const MAX_DOTS: usize = 60;
 /// The maximum number of compactions that the description names; the table has them all.
 const MAX_NAMED: usize = 6;

@@ -95,7 +95,7 @@ struct Newest {
     ends: Vec<usize>,
     /// The offset from which everything may still change.
     unsettled: usize,
-    /// The number of settled rows, if it is code.
+    /// The number of settled rows, if the leaf is code.
     settled: usize,
     is_code: bool,
 }
@@ -589,7 +589,7 @@ impl<'m> Renderer<'m> {
 
     // ---- settled rows --------------------------------------------------------------------
 
-    /// Searches text for characters that further text may turn into emphasis, code, a link, HTML or an entity.
+    /// Finds the first character from which later text may still make emphasis, code, a link, HTML or an entity.
     fn look_for_beginnings(&mut self, range: Range<usize>) {
         for (at, c) in self.source[range.clone()].char_indices() {
             let at = range.start + at;

@@ -55,7 +55,7 @@ enum Last {
     Heading,
     /// A tool call without its result.
     Call,
-    /// A note on a view record or the like.
+    /// A note on a record that is not part of the conversation, such as a view record.
     Note,
     /// Anything else.
     Text,

@@ -21,7 +21,7 @@ pub struct PlainArgs {
     /// Append the text on standard input as the result of tool call ID
     #[arg(long, group = "plain", value_name = "ID")]
     pub tool_result: Option<String>,
-    /// Put the content of FILE before the text: an image, a PDF document or text; may be repeated
+    /// Attach FILE (an image, a PDF document or a text file) before the text; may be repeated
     #[arg(long, value_name = "FILE", requires = "user")]
     pub attach: Vec<PathBuf>,
     /// Mark the result as that of a failed tool call

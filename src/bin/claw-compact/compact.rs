@@ -45,7 +45,7 @@ pub struct CompactArgs {
     /// The sources of summaries.
     #[command(flatten)]
     pub sources: SourceArgs,
-    /// The models to try before that of the conversation.
+    /// The models to try before the conversation's own.
     #[command(flatten)]
     pub summarisers: SummariserArgs,
     /// The command that calls the model.

@@ -31,8 +31,8 @@ impl Export {
     }
 }
 
-/// Parses a value as if its option were given on the command line. As there, a setting that the value excludes is
-/// undone.
+/// Parses a value as if its option were given on the command line. As there, settings that this one excludes lose
+/// their values.
 fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
     let texts = if value.is_empty() { Vec::new() } else { setting.split(value) };
     if let Err(why) = decide::check(setting, &texts, &format!("'{}'", setting.key)) {

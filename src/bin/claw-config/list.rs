@@ -12,7 +12,7 @@ use clawutils::settings::{Origin, Setting, SettingValue, ValueKind};
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
-/// The greatest width in terminal cells for which a column of the table is widened. A wider text just overflows.
+/// The maximum width of a column of the table, in terminal cells. A wider text overflows its column.
 const MAX_COLUMNS: usize = 40;
 
 /// List settings: key, value, and the place that the value comes from
@@ -141,7 +141,7 @@ fn origin(setting: &Setting, value: &SettingValue) -> String {
     }
 }
 
-/// Returns the option that gave the value: the option of the setting, or the one that undoes it.
+/// Returns the option that gave the value: the option of the setting, or its opposite, such as `--no-guard`.
 fn flag(setting: &Setting, value: &SettingValue) -> String {
     let is_undone = match setting.kind {
         ValueKind::Switch => value.texts == [setting.is_negative().to_string().as_str()],

@@ -121,7 +121,8 @@ Examples:
     override_usage = "claw-turn [OPTIONS] SESSION"
 )]
 pub struct Turn {
-    /// Path of the transcript (with a / or .jsonl), created if missing; or the name of a session
+    /// Transcript file if it contains a / or ends in .jsonl (created if missing), else the name of
+    /// a session
     #[arg(value_name = "SESSION", required_unless_present = "current", conflicts_with = "current")]
     pub session: Option<String>,
     /// Run the turn in the current session
@@ -157,7 +158,7 @@ Examples:
 #[derive(Clone, Debug, Parser)]
 #[command(name = "claw-retry", version, args_override_self = true, after_help = RETRY_EXAMPLES)]
 pub struct Retry {
-    /// Paths of transcripts (with a / or .jsonl), or names of sessions
+    /// Transcript files if they contain a / or end in .jsonl, else names of sessions
     #[arg(value_name = "SESSION", required = true)]
     pub sessions: Vec<String>,
     /// Repeat until stopped, with this pause in seconds (default: --retry-interval)
@@ -217,7 +218,7 @@ pub const COMMANDS: &str = "  /new [LABEL]         begin a new session
   /edit [TEXT]         write a prompt with $VISUAL or $EDITOR
   /model [NAME]        show the model, or use another one
   /set [KEY [VALUE]]   list changed settings, or show or change one
-  /unset KEY           undo the change, the option and the variable of a setting
+  /unset KEY           reset a setting to its value in the configuration file or the default
   /export [FILE]       write this session to a file that ends in .md, .html or .txt
   /help                show this
   /quit, /exit         leave; quit, exit and Ctrl-D do the same

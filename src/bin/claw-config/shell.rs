@@ -63,7 +63,8 @@ impl Shell {
     }
 }
 
-/// Parses `arguments` as those of a script, and returns the shell code that `print` makes from them.
+/// Parses `arguments` as the arguments of script `name`, and returns the shell code that `print` makes from
+/// them.
 fn read<A: Parser>(
     name: &str,
     arguments: &[OsString],

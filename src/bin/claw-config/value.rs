@@ -11,7 +11,7 @@ pub fn in_effect(setting: &Setting, value: &SettingValue) -> Vec<OsString> {
     texts.into_iter().map(|text| shown(setting, text)).collect()
 }
 
-/// Returns a value, with the password hidden if it is an address with one.
+/// Returns a value as it may be shown: in an address, passwords and possible keys are hidden.
 fn shown(setting: &Setting, text: OsString) -> OsString {
     match setting.key.ends_with("url") {
         true => address::shown(&text.to_string_lossy()).into(),

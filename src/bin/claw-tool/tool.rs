@@ -12,7 +12,7 @@ use std::io::Write;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum Tool {
-    /// Write the whole content of the file file_path
+    /// Write the whole content of the file that file_path names
     ReadFile,
     /// Write the names in a directory, one per line and sorted
     ListDirectory,

@@ -41,7 +41,8 @@ impl SummaryModel {
         SummaryModel { name, model, window, timeout: None, attempts: None }
     }
 
-    /// Returns the limits on its requests. The summary may have `most` tokens, but at most a quarter of the window.
+    /// Returns the limits on its requests. The summary may have at most `most` tokens, and at most a quarter of the
+    /// window.
     #[must_use]
     pub fn limits(&self, gauge: Gauge, most: u64, calls: usize) -> pieces::PieceLimits {
         let summary = self.window.map_or(most, |budget| most.min(budget.window / 4));

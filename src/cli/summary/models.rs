@@ -1,4 +1,5 @@
-//! The models that write summaries: those of `--via`, else the configured Ollama model; then that of the conversation.
+//! The models that write summaries: those of `--via`, or else the configured Ollama model, and last the conversation's
+//! model.
 
 use crate::cli::model::{ModelArgs, state_dir};
 use crate::cli::summary::SummaryModel;
@@ -64,7 +65,8 @@ pub fn via(text: &str) -> Result<Via, String> {
 }
 
 impl SummariserArgs {
-    /// Returns the models to try, in order. `main` is the model of the conversation, and `budget` that of its window.
+    /// Returns the models to try, in order. `main` is the model of the conversation, and `budget` the budget of its
+    /// window.
     ///
     /// # Errors
     /// Fails with 78 if the window of a model leaves no room for a prompt, or the file of `--models` is malformed.
@@ -123,7 +125,7 @@ impl SummariserArgs {
     }
 }
 
-/// Returns a model that is not the one of the conversation. `main` gives only the table of models.
+/// Returns a model other than the conversation's. Only the table of models is taken from `main`.
 fn other(
     main: &ModelArgs,
     provider: Provider,

@@ -1,4 +1,4 @@
-//! Translates the records of Claude Code into those of a transcript.
+//! Translates Claude Code's records into records of clawutils.
 
 use crate::dialect::blocks::{parts, text, user};
 use crate::dialect::source::SourceReader;

@@ -17,8 +17,8 @@ pub fn text(exported: &Exported) -> String {
             .into_line(),
     );
     if let Some(summary) = &exported.summary {
-        // The first kept record must come before the compaction, so write a record without content for
-        // it to name.
+        // A compaction must name an earlier record as the first one kept, so write an empty record
+        // before it.
         let time = timestamp(exported.time);
         chain.entry("custom", &time, |it| it.string("customType", "clawutils"));
         let kept = chain.id(chain.count);
@@ -143,8 +143,8 @@ fn text_block(raw: &str) -> String {
     Members::of_type("text").raw("text", raw).into_json()
 }
 
-/// Returns a block of text or an image in pi's form. Other blocks become text, because pi has no other
-/// kinds.
+/// Converts a text or image block to pi's form. Other blocks become text, because pi has no equivalent
+/// for them.
 fn content(raw: &str) -> String {
     let Ok(object) = Object::parse(raw) else { return text_block(&json::quote(raw)) };
     let source = object.get("source").and_then(|raw| Object::parse(raw).ok());

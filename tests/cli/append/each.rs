@@ -1,4 +1,4 @@
-//! claw-append --each and --print: records as they arrive, and the text of replies.
+//! claw-append --each appends records as they arrive; --print writes the text of replies.
 
 use std::io::Write;
 use std::process::Command;

@@ -13,9 +13,9 @@ use crate::common::{Cmd, Sandbox, kill_group};
 use crate::conversations::{Conversation, rebuild};
 
 /// Scripts that the model runs before it answers with a checkpoint: none, a short wait, a wait for a file.
-const NOTHING: &str = ":";
-const A_LITTLE: &str = "sleep 0.1";
-const A_FILE: &str = "until test -e go; do sleep 0.02; done";
+const NO_WAIT: &str = ":";
+const SHORT_WAIT: &str = "sleep 0.1";
+const WAIT_FOR_FILE: &str = "until test -e go; do sleep 0.02; done";
 
 /// Returns a turn after which a checkpoint is due, with the sandbox as `TMPDIR`. The program `model` answers both
 /// the turn and the request for a checkpoint.
@@ -59,7 +59,7 @@ fn checkpoints(sandbox: &Sandbox) -> usize {
 
 #[test]
 fn a_turn_makes_a_due_checkpoint_in_the_background_without_waiting() {
-    let sandbox = with_model(A_FILE);
+    let sandbox = with_model(WAIT_FOR_FILE);
     // The run ends when both of its outputs are closed.
     turn(&sandbox, &["--timeout", "50"])
         .write_stdin("unused")
@@ -75,7 +75,7 @@ fn a_turn_makes_a_due_checkpoint_in_the_background_without_waiting() {
         (&record["summary"], &record["covers_up_to"]),
         (&json!("All of it."), &ids(&sandbox)[7])
     );
-    // The options are those of a request for a summary, and the temporary directory is removed.
+    // The model is called with the options of a summary request, and the temporary directory is removed.
     let args = sandbox.read_text("args");
     assert!(args.contains("--window\n20000\n"), "{args}");
     assert!(sandbox.read_text("env").contains("CLAW_TIMEOUT=50\n"));
@@ -87,7 +87,7 @@ fn a_turn_makes_a_due_checkpoint_in_the_background_without_waiting() {
 
 #[test]
 fn no_checkpoint_is_made_if_it_is_disabled() {
-    let sandbox = with_model(NOTHING);
+    let sandbox = with_model(NO_WAIT);
     sandbox.write("config", r#"{"session":{"checkpoint":{"enabled":false}}}"#);
     turn(&sandbox, &["--no-checkpoint"]).assert().success();
     turn(&sandbox, &["--config", "config"]).assert().success();
@@ -100,7 +100,7 @@ fn no_checkpoint_is_made_if_it_is_disabled() {
 
 #[test]
 fn killing_a_checkpoint_at_any_moment_leaves_the_transcript_valid() {
-    let sandbox = with_model(A_LITTLE);
+    let sandbox = with_model(SHORT_WAIT);
     let base = sandbox.read("s.jsonl");
     for (round, pause) in [0, 10, 20, 40, 80, 160, 320].into_iter().cycle().take(14).enumerate() {
         sandbox.write("s.jsonl", &base);
@@ -121,7 +121,7 @@ fn killing_a_checkpoint_at_any_moment_leaves_the_transcript_valid() {
 
 #[test]
 fn a_checkpoint_is_made_after_a_hangup() {
-    let sandbox = with_model(A_FILE);
+    let sandbox = with_model(WAIT_FOR_FILE);
     let mut child = turn(&sandbox, &[]).spawn();
     child.wait().expect("the end of the turn");
     wait_for("request", || sandbox.exists("asked"));

@@ -2,8 +2,8 @@
 //!
 //! [`Sandbox`] is a temporary directory for one test, and [`Cmd`] a program to run there. A test uses a `Cmd` like an
 //! `assert_cmd::Command`: [`Cmd::assert`] returns assert_cmd's [`Assert`], and checks take predicates. [`AssertExt`]
-//! adds the signal that ended a program, and its output as text and JSON. Every program gets the same small
-//! environment; only the end of `PATH` comes from the caller.
+//! adds a check of the signal that ended a program, and returns the program's output as text and JSON. Every program
+//! gets the same small environment; only the end of `PATH` comes from the caller.
 //!
 //! [`provider::FakeProvider`] is a provider on loopback, which checks requests against [`rules`] and [`shapes`];
 //! [`wire`] puts TLS, other addresses and proxies in front of it. [`pty::Pty`] runs a program on a terminal.
@@ -155,7 +155,7 @@ impl Sandbox {
     }
 }
 
-/// Returns the directory of the built programs, which is the parent of the directory of the running test.
+/// Returns the directory of the built programs, one level above the running test's own directory.
 ///
 /// `env!("CARGO_BIN_EXE_claw-call")` would fail to compile without the `http` feature.
 fn built_programs() -> PathBuf {
@@ -337,13 +337,15 @@ fn by<T>(deadline: Instant, receiver: &Receiver<T>) -> Option<T> {
     receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
 }
 
-/// Returns checks on the output of a program; a failure reports it with the command and its status or signal.
+/// Returns an [`Assert`] for the output of a program. If a check fails, the report shows the output, the command, and
+/// its status or signal.
 fn assert_that(output: Output, command: String) -> Assert {
     let status = output.status;
     Assert::new(output).append_context("command", command).append_context("ended", status)
 }
 
-/// Checks that [`Assert`] lacks: the signal that ended a program, and its output as text and as JSON.
+/// Methods that [`Assert`] lacks: a check of the signal that ended a program, and the program's output as text and as
+/// JSON.
 pub trait AssertExt {
     /// Checks that this signal ended the program.
     #[track_caller]
@@ -361,7 +363,7 @@ pub trait AssertExt {
     #[track_caller]
     fn lines(&self) -> Vec<String>;
 
-    /// Returns the values of the lines of standard output, each of which must be JSON.
+    /// Parses each line of standard output as JSON, and returns the values.
     #[track_caller]
     fn json(&self) -> Vec<Value>;
 

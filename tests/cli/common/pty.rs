@@ -166,7 +166,8 @@ impl Pty {
         self.lock().screen()
     }
 
-    /// Waits for the end of the program. The standard output of the result is that of the terminal.
+    /// Waits for the end of the program. The standard output in the result is everything that the terminal
+    /// received.
     #[track_caller]
     pub fn end(&mut self) -> Assert {
         self.wait("the end", |shown| shown.is_over.then_some(()));

@@ -142,8 +142,8 @@ fn conversation(request: &Map<String, Value>) -> Verdict {
 
 // ---- members of the request ----------------------------------------------------------------
 
-/// Refuses 0 as well. The API accepts it as a way to fill the prompt cache, but the programs under test never send
-/// it.
+/// Checks the output limit. The API accepts 0, to fill the prompt cache, but the programs under test never send it,
+/// so it is refused here.
 fn max_tokens(request: &Map<String, Value>) -> Verdict {
     match request.get("max_tokens") {
         None => refuse("shape", "max_tokens: Field required"),

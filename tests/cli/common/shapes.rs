@@ -1,4 +1,4 @@
-//! The APIs (shapes) that a request can have, and the rules of chat completions and Ollama's chat.
+//! The shapes of requests, one for each API, and the rules of chat completions and Ollama's chat.
 //!
 //! As in [`rules`](super::rules), the rules follow the documentation and the messages of real servers, not the
 //! programs under test. Where sources differ, the stricter reading applies, so that a request that passes here
@@ -273,7 +273,7 @@ fn message_shape(message: &Value, at: &str, shape: Shape) -> Verdict {
         (Shape::Ollama, "user") => &["content", "images"],
         (Shape::Ollama, "assistant") => &["content", "thinking", "tool_calls"],
         (Shape::Ollama, "tool") => &["content", "images", "tool_call_id", "tool_name"],
-        _ => return refuse("roles", format!("{at}.role: '{role}' is no role")),
+        _ => return refuse("roles", format!("{at}.role: unknown role '{role}'")),
     };
     if let Some(name) = members.keys().find(|name| *name != "role" && !known.contains(&&***name)) {
         return refuse("members", format!("{at}.{name}: a {role} message has no such member"));
@@ -318,7 +318,7 @@ fn openai_content(members: &Map<String, Value>, role: &str, at: &str) -> Verdict
     }
 }
 
-/// Checks a part of a content. Only the user may send images.
+/// Checks a part of a message's content. Only the user may send images.
 fn content_part(part: &Value, role: &str, at: &str) -> Verdict {
     let members = object(part, at)?;
     match (string(members, "type", at)?, role) {

@@ -1,5 +1,5 @@
-//! A server that performs the acts of a row of the tables: it sends exactly these bytes, and ends the connection in the
-//! given way.
+//! A server that plays the acts that a table row lists for each connection: it sends exact bytes, pauses, or resets the
+//! connection.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -26,7 +26,7 @@ pub enum Act {
     Reset,
 }
 
-/// A server with a list of acts for each connection; the last list serves all later ones.
+/// A server with a list of acts for each connection; the last list is repeated for all later connections.
 pub struct Server {
     pub address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
@@ -102,8 +102,8 @@ fn serve(
             }
             Act::Hold => pause(HELD),
             Act::Reset => {
-                // The client has to receive the data first, because a reset discards what is still in the buffer of
-                // the socket.
+                // The client has to receive the data first, because a reset discards what is still in the socket's
+                // buffer.
                 thread::sleep(Duration::from_millis(100));
                 rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;
             }

@@ -1,4 +1,4 @@
-//! The page in a real browser: it parses as intended, and fits a phone.
+//! Tests the HTML page in a real browser: it is parsed as intended, and fits a phone.
 
 use super::{data, skipped};
 use crate::common::{AssertExt, Sandbox};
@@ -70,7 +70,7 @@ pub fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
     seen.ok()
 }
 
-/// Returns the text of the records of a type, with control characters as they are shown.
+/// Returns the texts of the records of type `kind`, with control characters escaped as on the page.
 fn said(name: &str, kind: &str) -> Vec<String> {
     let text = fs::read_to_string(data(name)).expect("a transcript");
     let records = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));

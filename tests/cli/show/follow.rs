@@ -107,7 +107,7 @@ fn an_appended_record_is_shown_when_its_line_is_complete() {
     thread::sleep(Duration::from_millis(500));
     following.append(end);
     following.shows("\n── turn 2 ──────────────\n\nuser\n  three\n");
-    // A torn line is reported when the next writer ends it.
+    // A torn line is reported once a line feed ends it.
     following.append("{\"type\":\"us\n");
     following.append(&reply("four"));
     following.shows("\nassistant\n  four\n");

@@ -1,7 +1,7 @@
 //! A minimal HTTP/1.1 server: one request and one answer per connection.
 //!
-//! The length of a whole body is in `content-length`. A stream has one chunk per piece, so that a client can see if
-//! it was cut: then the last chunk is missing.
+//! A whole body has a `content-length`. A stream is sent in chunks, one per piece; if it is cut off, the last,
+//! empty chunk is missing, so that the client can tell.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -472,7 +472,8 @@ fn is_anthropic(header: &str) -> bool {
     header == "x-api-key" || header.starts_with("anthropic-")
 }
 
-/// The Messages API accepts a key in either header, chat completions in one; Ollama needs none.
+/// Returns the key. The Messages API accepts it in `x-api-key` or `authorization`, but not in both, chat completions
+/// only in `authorization`; Ollama needs none.
 fn check_key(request: &Request, shape: Shape) -> Result<Option<&str>, Violation> {
     let (keys, why) = match shape {
         Shape::Anthropic => {
