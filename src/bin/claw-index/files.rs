@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clawutils::cli::walk_error;
 use clawutils::session::probe::Stamp;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
@@ -45,14 +45,34 @@ impl Files {
     pub fn find(paths: &[PathBuf], workspace: &Path) -> Files {
         let mut files = Files::default();
         if paths.is_empty() {
-            let own = workspace.join(".sessions");
-            // OpenClaw's sessions are in the workspace itself.
-            files.take(&if own.is_dir() { own } else { workspace.to_owned() });
+            files.take(&Files::sessions(workspace));
         }
         paths.iter().for_each(|path| files.take(path));
         files.found.sort_by(|a, b| a.path.cmp(&b.path));
         files.found.dedup_by(|later, earlier| later.path == earlier.path);
         files
+    }
+
+    /// Finds files again that were changed, created or removed, and the files in directories among them.
+    pub fn changed(paths: impl IntoIterator<Item = PathBuf>) -> Files {
+        let mut files = Files::default();
+        for path in paths {
+            match fs::symlink_metadata(&path) {
+                Ok(meta) if meta.is_dir() => files.walk(&path),
+                Err(_) if !is_wanted(&path) => files.directories.push(with_slash(&path)),
+                meta => {
+                    let stamp = meta.ok().filter(Metadata::is_file).map(|meta| Stamp::of(&meta));
+                    files.found.push(FoundFile { path, stamp, is_given: false });
+                }
+            }
+        }
+        files
+    }
+
+    /// Returns the directory that has the sessions of a workspace. OpenClaw's sessions are in the workspace itself.
+    pub fn sessions(workspace: &Path) -> PathBuf {
+        let own = workspace.join(".sessions");
+        if own.is_dir() { own } else { workspace.to_owned() }
     }
 
     fn take(&mut self, path: &Path) {
@@ -64,7 +84,7 @@ impl Files {
     }
 
     fn walk(&mut self, directory: &Path) {
-        self.directories.push(format!("{}/", directory.to_string_lossy().trim_end_matches('/')));
+        self.directories.push(with_slash(directory));
         for entry in WalkDir::new(directory) {
             let entry = match entry {
                 Ok(entry) => entry,
@@ -73,8 +93,7 @@ impl Files {
                     continue;
                 }
             };
-            let is_wanted = entry.path().extension().is_some_and(|suffix| suffix == SUFFIX);
-            if !is_wanted || !entry.file_type().is_file() {
+            if !is_wanted(entry.path()) || !entry.file_type().is_file() {
                 continue;
             }
             // A file may be deleted in the meantime.
@@ -82,6 +101,16 @@ impl Files {
             self.found.push(FoundFile { path: entry.into_path(), stamp, is_given: false });
         }
     }
+}
+
+/// Returns the path of a directory with a slash at its end.
+fn with_slash(directory: &Path) -> String {
+    format!("{}/", directory.to_string_lossy().trim_end_matches('/'))
+}
+
+/// Returns true for the name of a file that is read if it is in a directory.
+pub fn is_wanted(path: &Path) -> bool {
+    path.extension().is_some_and(|suffix| suffix == SUFFIX)
 }
 
 /// Returns the place of an operand without symbolic links. The file itself may be missing.

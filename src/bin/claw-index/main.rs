@@ -3,6 +3,7 @@
 mod asides;
 mod database;
 mod files;
+mod follow;
 mod insert;
 mod output;
 mod query;

@@ -8,7 +8,7 @@
 //! this transcript reads all of it again.
 
 use crate::asides::SourceCalls;
-use crate::files::FoundFile;
+use crate::files::{Files, FoundFile};
 use crate::insert::Inserter;
 use crate::reader::SessionReader;
 use clawutils::cli::{DialectArgs, open_file};
@@ -23,6 +23,8 @@ use std::collections::HashMap;
 
 /// The number of bytes that are compared to find out whether a file has only grown.
 const COMPARED: u64 = 4096;
+/// The number of files below which their states are read one by one.
+const FEW: usize = 100;
 /// The number of bytes that are hashed at a time.
 const BLOCK: usize = 64 * 1024;
 
@@ -73,8 +75,33 @@ pub enum Outcome {
     NotATranscript,
 }
 
-/// Returns the states of all transcripts, by the keys of their sessions.
-pub fn states(database: &Connection) -> rusqlite::Result<HashMap<String, ReadState>> {
+impl Outcome {
+    /// Returns the name of a change.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Outcome::New => Some("new"),
+            Outcome::Grown => Some("grown"),
+            Outcome::Again(_) => Some("read again"),
+            Outcome::Unchanged | Outcome::NotATranscript => None,
+        }
+    }
+}
+
+/// Returns the states of the transcripts among `files`, and of others in the searched directories, by the keys of their
+/// sessions.
+pub fn states(
+    database: &Connection,
+    files: &Files,
+) -> rusqlite::Result<HashMap<String, ReadState>> {
+    if files.directories.is_empty() && files.found.len() < FEW {
+        let mut select = database.prepare("SELECT * FROM transcripts WHERE session_key = ?")?;
+        let mut states = HashMap::new();
+        for key in files.found.iter().map(FoundFile::key) {
+            let state = select.query_row([&key], state).optional()?;
+            states.extend(state.map(|state| (key, state)));
+        }
+        return Ok(states);
+    }
     let mut select = database.prepare("SELECT session_key, transcripts.* FROM transcripts")?;
     let states = select.query_map([], |row| Ok((row.get(0)?, state(row)?)))?;
     states.collect()

@@ -2,6 +2,7 @@
 
 use crate::database;
 use crate::files::{Files, FoundFile};
+use crate::follow::Watch;
 use crate::insert::Inserter;
 use crate::transcript::{self, Outcome, ReadState, Redaction};
 use clawutils::cli::options::RedactArgs;
@@ -27,13 +28,26 @@ pub struct Update {
     /// Report only errors
     #[arg(long)]
     quiet: bool,
+    /// Then wait for changes, index them, and print a line for each, until a signal ends the program
+    #[arg(long)]
+    follow: bool,
     #[command(flatten)]
     redact: RedactArgs,
 }
 
+/// An index that is being updated.
+pub struct Updater {
+    path: PathBuf,
+    database: Connection,
+    redaction: Redaction,
+    log: Log,
+    is_full: bool,
+    is_quiet: bool,
+}
+
 /// The numbers of transcripts by what was done about them.
 #[derive(Clone, Copy, Debug, Default)]
-struct Totals {
+pub struct Totals {
     unchanged: usize,
     new: usize,
     grown: usize,
@@ -96,19 +110,24 @@ impl Update {
         let redaction = self.redaction()?;
         cli::survive_file_limits()?;
         let database = database::open(path)?;
-        let mut files = Files::find(&self.paths, workspace);
-        let errors = std::mem::take(&mut files.errors);
+        let (is_full, is_quiet) = (self.full, self.quiet);
+        let path = path.to_owned();
+        let mut updater = Updater { path, database, redaction, log, is_full, is_quiet };
+        // Watching begins first, so that no change is missed.
+        let watch = self.follow.then(|| Watch::begin(&self.paths, workspace)).transpose()?;
+        let files = Files::find(&self.paths, workspace);
         let mut first = None;
-        let mut note = |error: &anyhow::Error| {
-            let exit = cli::diagnostics::report("claw-index", error);
-            first.get_or_insert(exit);
-        };
-        errors.iter().for_each(&mut note);
-        let totals = self.update(&database, &files, (&redaction, log), &mut note)?;
-        if !self.quiet {
+        let totals = updater.update(&files, &mut first, &mut |_, _| Ok(()))?;
+        if !is_quiet {
             log.outcome(&totals.text(), &totals.members());
         }
-        Ok(first.unwrap_or(Exit::Done))
+        match watch {
+            Some(watch) => {
+                updater.is_full = false;
+                watch.follow(&updater)
+            }
+            None => Ok(first.unwrap_or(Exit::Done)),
+        }
     }
 
     fn redaction(&self) -> anyhow::Result<Redaction> {
@@ -117,30 +136,48 @@ impl Update {
         let digest = record::digest(&String::from_utf8_lossy(&text));
         Ok(Redaction { patterns: Some(patterns), digest })
     }
+}
 
-    fn update(
+impl Updater {
+    /// Gives an error of SQLite an exit status, and says what to do.
+    pub fn explain(&self, error: anyhow::Error) -> anyhow::Error {
+        database::explain(error, &self.path)
+    }
+
+    /// Updates the index for these files. Calls `changed` with each session that changed, and what was done. The status
+    /// of the first error about a file goes to `first`.
+    ///
+    /// # Errors
+    /// If the database cannot be used, or `changed` fails.
+    pub fn update(
         &self,
-        database: &Connection,
         files: &Files,
-        (redaction, log): (&Redaction, Log),
-        note: &mut impl FnMut(&anyhow::Error),
+        first: &mut Option<Exit>,
+        changed: &mut dyn FnMut(&'static str, &str) -> anyhow::Result<()>,
     ) -> anyhow::Result<Totals> {
-        let known = transcript::states(database)?;
+        let mut note = |error: &anyhow::Error| {
+            first.get_or_insert(cli::diagnostics::report("claw-index", error));
+        };
+        files.errors.iter().for_each(&mut note);
+        let database = &self.database;
+        let known = transcript::states(database, files)?;
         let mut inserter = Inserter::new(database)?;
         let (mut totals, done) = (Totals::default(), Arc::new(AtomicUsize::new(0)));
         let (all, counter) = (files.found.len(), done.clone());
         let progress = move || Some(format!("{} of {all} files", counter.load(Ordering::Relaxed)));
-        let _progress = (!self.quiet).then(|| log.progress(progress));
+        let _progress = (!self.is_quiet).then(|| self.log.progress(progress));
         for file in &files.found {
             let before = known.get(&file.key());
-            match self.one(database, &mut inserter, (file, before), redaction) {
+            match self.one(&mut inserter, file, before) {
                 Ok(Some(outcome)) => {
                     totals.count(outcome);
-                    self.note_again(log, file, outcome);
+                    self.note_again(file, outcome);
+                    outcome.name().map_or(Ok(()), |name| changed(name, &file.key()))?;
                 }
                 Ok(None) if before.is_some() => {
                     remove(database, &file.key())?;
                     totals.removed += 1;
+                    changed("removed", &file.key())?;
                 }
                 Ok(None) => {}
                 Err(error) if error.is::<rusqlite::Error>() => return Err(error),
@@ -148,17 +185,20 @@ impl Update {
             }
             done.fetch_add(1, Ordering::Relaxed);
         }
-        totals.removed += remove_missing(database, files, &known)?;
+        for key in missing(files, &known) {
+            remove(database, key)?;
+            totals.removed += 1;
+            changed("removed", key)?;
+        }
         Ok(totals)
     }
 
     /// Updates one transcript. Returns `None` if its file does not exist, and should be removed from the index.
     fn one(
         &self,
-        database: &Connection,
         inserter: &mut Inserter<'_>,
-        (file, before): (&FoundFile, Option<&ReadState>),
-        redaction: &Redaction,
+        file: &FoundFile,
+        before: Option<&ReadState>,
     ) -> anyhow::Result<Option<Outcome>> {
         let Some(stamp) = file.stamp else {
             if file.is_given && before.is_none() {
@@ -168,24 +208,24 @@ impl Update {
             return Ok(None);
         };
         let is_same = |before: &&ReadState| {
-            before.stamp == stamp && before.redaction == redaction.digest && !self.full
+            before.stamp == stamp && before.redaction == self.redaction.digest && !self.is_full
         };
         if before.filter(is_same).is_some() {
             return Ok(Some(Outcome::Unchanged));
         }
-        let how = (redaction, self.full);
-        match transcript::update(database, inserter, (file, stamp), how) {
+        let how = (&self.redaction, self.is_full);
+        match transcript::update(&self.database, inserter, (file, stamp), how) {
             Err(error) if exit::status(&error) == Exit::Io && !file.path.exists() => Ok(None),
             outcome => outcome.map(Some),
         }
     }
 
-    fn note_again(&self, log: Log, file: &FoundFile, outcome: Outcome) {
+    fn note_again(&self, file: &FoundFile, outcome: Outcome) {
         if let Outcome::Again(why) = outcome
-            && !self.quiet
-            && !self.full
+            && !self.is_quiet
+            && !self.is_full
         {
-            log.note(&format!("reading '{}' again: {why}", file.key()));
+            self.log.note(&format!("reading '{}' again: {why}", file.key()));
         }
     }
 }
@@ -196,12 +236,8 @@ fn remove(database: &Connection, key: &str) -> rusqlite::Result<()> {
     change.commit()
 }
 
-/// Removes the sessions whose files were in a searched directory and are there no longer. Returns their number.
-fn remove_missing(
-    database: &Connection,
-    files: &Files,
-    known: &HashMap<String, ReadState>,
-) -> rusqlite::Result<usize> {
+/// Returns the sessions whose files were in a searched directory and are there no longer, in order.
+fn missing<'k>(files: &Files, known: &'k HashMap<String, ReadState>) -> Vec<&'k String> {
     let found: HashSet<String> = files.found.iter().map(FoundFile::key).collect();
     let is_searched =
         |key: &&String| files.directories.iter().any(|directory| key.starts_with(directory));
@@ -209,6 +245,5 @@ fn remove_missing(
     let is_gone = |key: &&String| !found.contains(*key) && !Path::new(key).exists();
     let mut gone: Vec<&String> = known.keys().filter(is_searched).filter(is_gone).collect();
     gone.sort();
-    gone.iter().try_for_each(|key| remove(database, key))?;
-    Ok(gone.len())
+    gone
 }

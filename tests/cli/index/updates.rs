@@ -1,7 +1,7 @@
 //! update: new parts, changed and deleted transcripts, and programs that end in the middle.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
@@ -376,4 +376,43 @@ fn the_sessions_of_a_workspace_are_indexed_beside_them() {
 
 fn dump_is_empty(sandbox: &Sandbox) -> bool {
     dump(sandbox, "workspace/.sessions/index.db").is_empty()
+}
+
+#[test]
+fn follow_indexes_what_changes_and_prints_a_line_for_each() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/a.jsonl", transcript(1, 1));
+    let arguments = ["--db", "i.db", "update", "--quiet", "--follow", "d"];
+    let mut child = sandbox.cmd("claw-index").args(arguments).spawn();
+    let mut lines = BufReader::new(child.stdout.take().expect("an output")).lines();
+    let directory = sandbox.path("d").canonicalize().expect("a path");
+    let mut next = || lines.next().expect("a line").expect("text");
+    let line = |what: &str, name: &str| format!("{what} {}/{name}", directory.display());
+    // The database exists once the first update has begun, and the watch before it.
+    while !sandbox.exists("i.db") || rows_if_any(&sandbox) == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    sandbox.write("d/b.jsonl", transcript(1, 2));
+    assert_eq!(next(), line("new", "b.jsonl"));
+    append(
+        &sandbox,
+        "d/b.jsonl",
+        format!("{}\n", json!({"type": "user", "content": "x"})).as_bytes(),
+    );
+    assert_eq!(next(), line("grown", "b.jsonl"));
+    sandbox.write("d/new/c.jsonl", transcript(1, 3));
+    assert_eq!(next(), line("new", "new/c.jsonl"));
+    fs::rename(sandbox.path("d/new"), sandbox.path("away")).expect("a directory");
+    assert_eq!(next(), line("removed", "new/c.jsonl"));
+    fs::remove_file(sandbox.path("d/a.jsonl")).expect("a file");
+    assert_eq!(next(), line("removed", "a.jsonl"));
+    child.kill().expect("a process");
+    child.wait().expect("a status");
+    assert_equals_fresh(&sandbox, "i.db", &["d"]);
+}
+
+/// Returns the number of sessions in the database, or 0 if it has no tables yet.
+fn rows_if_any(sandbox: &Sandbox) -> usize {
+    let run = index(sandbox, "i.db", &["query", "--format", "json", "SELECT 1 FROM sessions"]);
+    if run.get_output().status.success() { run.json().len() } else { 0 }
 }
