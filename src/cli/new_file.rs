@@ -158,3 +158,31 @@ impl Drop for Temporary {
         self.remove();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_no_name_or_a_temporary_one_until_it_is_complete() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("report");
+        let names = || std::fs::read_dir(directory.path()).unwrap().count();
+        for is_unnamed in [true, false] {
+            std::fs::write(&path, "old").unwrap();
+            let mut file = NewFile::create(&path, PRIVATE).unwrap();
+            if !is_unnamed {
+                // As on a file system that has no files without names.
+                let named = file.temporary.as_ref().unwrap().create(PRIVATE).unwrap();
+                (file.file, file.is_unnamed) = (BufWriter::new(named), false);
+            }
+            assert!(names() == 1 || !file.is_unnamed);
+            file.write_all(b"new").unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"old");
+            file.finish(true).unwrap();
+            assert_eq!((std::fs::read(&path).unwrap(), names()), (b"new".to_vec(), 1));
+        }
+        drop(NewFile::create(&directory.path().join("never"), PRIVATE).unwrap());
+        assert_eq!(names(), 1);
+    }
+}
