@@ -243,6 +243,10 @@ mod tests {
             "AB12-99",
         ];
         assert_eq!(found, expected);
+        // A URL, a directory and a file, each recognised by itself.
+        for name in ["ftp://host", "/usr/lib", "notes.txt"] {
+            assert_eq!(names(name).collect::<Vec<_>>(), [name]);
+        }
         for words in [
             "At 2026-01-06 09:05:31, in 2026/01",
             "This and/or that, e.g. so.",

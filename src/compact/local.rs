@@ -342,4 +342,47 @@ mod tests {
             assert!(task.gauge.text(&text) <= task.summary_tokens(), "{target:?}");
         }
     }
+    #[test]
+    fn the_length_of_each_section_grows_with_the_step() {
+        let long = |word: &str| format!("{word} ").repeat(2000);
+        let mut sections = Sections::default();
+        for title in [FIRST, LAST] {
+            sections.add(title, vec![long("x")]);
+        }
+        let numbered = |word: &str| (0..99).map(|n| format!("{word} {n} {}", long("z"))).collect();
+        sections.add(DECISIONS, numbered("We will use"));
+        sections.add(QUESTIONS, numbered("Still open:"));
+        sections.add(SAID, numbered("I look at"));
+        sections.add(NAMES, (0..99).map(|n| format!("n{n}")).collect());
+        for step in [0, 1, 7, 8, 9, 20] {
+            let text = sections.compose(step, 100);
+            let section = |title: &str| {
+                let after =
+                    text.split_once(&format!("\n\n{title}:\n")).map_or("", |(_, after)| after);
+                after.split("\n\n").next().unwrap_or_default().to_owned()
+            };
+            for title in [FIRST, LAST] {
+                let length = section(title).chars().count();
+                assert!(
+                    (58..=61).contains(&(length - 20 * step)),
+                    "{title}, step {step}: {length}"
+                );
+            }
+            for (title, lines) in
+                [(DECISIONS, step), (QUESTIONS, step / 2), (SAID, step.saturating_sub(8))]
+            {
+                let section = section(title);
+                assert_eq!(section.lines().count(), lines, "{title}, step {step}");
+                for line in section.lines() {
+                    let length = line.chars().count();
+                    assert!(
+                        (78..=83).contains(&(length - 5 * step)),
+                        "{title}, step {step}: {length}"
+                    );
+                }
+            }
+            let names = section(NAMES);
+            assert_eq!(names.split(", ").filter(|name| !name.is_empty()).count(), 2 * step);
+        }
+    }
 }

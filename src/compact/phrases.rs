@@ -103,3 +103,29 @@ pub fn questions(messages: &[Message<'_>]) -> Vec<String> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_joined_to_the_sentence_before_it_unless_it_is_ascii() {
+        for (text, expected) in [
+            (
+                "We use SQLite. Because it is small.",
+                &["We use SQLite.", "Because it is small."][..],
+            ),
+            ("We use SQLite. 速いためです。", &["We use SQLite.速いためです。"]),
+            // The sentence before the reason is not a decision, so the decision before it is kept.
+            (
+                "We use SQLite. It rains. 速いためです。",
+                &["We use SQLite.", "It rains.速いためです。"],
+            ),
+            ("It rains. 速いためです。", &["It rains.速いためです。"]),
+            ("速いためです。", &["速いためです。"]),
+            ("It rains.", &[]),
+        ] {
+            assert_eq!(decided(text), expected, "{text}");
+        }
+    }
+}

@@ -434,4 +434,22 @@ mod tests {
         let unknown = findings.iter().find(|found| *found.rule == rules::UNKNOWN_FIRST_KEPT);
         assert_eq!(unknown.map(|found| found.place.line), Some(Some(2)), "{findings:?}");
     }
+    #[test]
+    fn a_user_record_without_content_is_reported_unless_it_only_has_results() {
+        let call = r#"{"type":"tool_use","tool_use_id":"c","name":"t","input":{}}"#;
+        let result = r#"{"type":"tool_result","tool_use_id":"c","content":"r"}"#;
+        let blank = r#"{"type":"text","text":" "}"#;
+        for (content, is_reported) in [
+            ("[]".to_owned(), true),
+            (format!("[{blank}]"), true),
+            (format!("[{result}]"), false),
+            (format!("[{result},{blank}]"), true),
+        ] {
+            let text = format!("{call}\n{{\"type\":\"user\",\"content\":{content}}}\n");
+            let input = Input::memory("t", text.into_bytes());
+            let findings = from_inputs(&[input], &RebuildOptions::default()).unwrap().findings;
+            let is_found = findings.iter().any(|found| *found.rule == rules::EMPTY_MESSAGE);
+            assert_eq!(is_found, is_reported, "{content}: {findings:?}");
+        }
+    }
 }
