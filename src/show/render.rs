@@ -8,12 +8,15 @@
 //! further text can change: all rows of the blocks before the last one, and those rows of the last block that
 //! precede anything that may still become emphasis, code or a link.
 
+mod span;
+
 use super::code;
-use super::emphasis::{Marked, is_escaped};
+use super::emphasis::Marked;
 use super::inline::{Inline, Style};
 use super::table::Table;
 use super::wrap::{expand_tabs, width};
-use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use span::{address, is_auto};
 use std::ops::Range;
 
 /// The minimum width of the layout in columns.
@@ -460,163 +463,7 @@ impl<'m> Renderer<'m> {
         self.rows.push((self.top(), row.trim_end().to_owned()));
     }
 
-    // ---- inline --------------------------------------------------------------------------
-
-    /// Adds text that is not a delimiter.
-    fn text(&mut self, text: &str, range: Range<usize>) {
-        if let Some(Leaf::Code { text: code, .. }) = &mut self.leaf {
-            return code.push_str(text);
-        }
-        if self.source.get(range.clone()) == Some(text) {
-            self.look_for_beginnings(range.clone());
-        }
-        let marked = self.marked;
-        for (at, part) in marked.parts(text) {
-            self.push(part, range.start + at);
-        }
-        self.inner_end = range.end;
-    }
-
-    fn code(&mut self, code: &str, range: Range<usize>) {
-        let code = self.marked.without(code).into_owned();
-        self.style(Style::CODE);
-        match self.layout.color {
-            true => self.push(&code, range.start),
-            false => {
-                let ticks = "`".repeat(self.run_at(range.start));
-                let pad = if code.starts_with('`') || code.ends_with('`') { " " } else { "" };
-                self.push(&format!("{ticks}{pad}{code}{pad}{ticks}"), range.start);
-            }
-        }
-        self.styles.pop();
-        self.inner_end = range.end;
-    }
-
-    /// Opens an element whose delimiter has `length` bytes.
-    fn open_inline(&mut self, style: Style, length: usize, range: Range<usize>) {
-        self.open.push(range.start);
-        self.style(style);
-        self.inner_end = range.start + length;
-        if !self.layout.color {
-            let mark = self.source.get(range.start..range.start + length).unwrap_or_default();
-            self.push(mark, range.start);
-        }
-    }
-
-    fn close_inline(&mut self, length: usize, range: Range<usize>) {
-        if !self.layout.color {
-            let start = range.end.saturating_sub(length);
-            let mark = self.source.get(start..range.end).unwrap_or_default();
-            self.push(mark, start);
-        }
-        self.styles.pop();
-        self.open.pop();
-        self.inner_end = range.end;
-    }
-
-    fn link(&mut self, style: Style, mark: &str, address: String, range: Range<usize>) {
-        self.open.push(range.start);
-        self.style(style);
-        if !self.layout.color {
-            self.push(mark, range.start);
-        } else if mark == "![" {
-            self.push("[image: ", range.start);
-        }
-        self.inner_end = range.start + mark.len();
-        let from = self.inline().map_or(0, |inline| inline.text.len());
-        self.links.push((self.marked.without(&address).into_owned(), from));
-    }
-
-    fn end_link(&mut self, range: Range<usize>, is_image: bool) {
-        let Some((url, from)) = self.links.pop() else { return };
-        let words = self.inline().map_or(String::new(), |inline| inline.text[from..].to_owned());
-        self.styles.pop();
-        self.open.pop();
-        if !self.layout.color {
-            let tail = self.source.get(self.inner_end..range.end).unwrap_or_default();
-            let tail = self.marked.without(tail).replace('\n', " ");
-            self.push(&tail, self.inner_end);
-        } else {
-            self.style(Style::DIM);
-            if is_image {
-                self.push("]", range.end);
-            }
-            let is_shown = url == words || url.strip_prefix("mailto:") == Some(&words);
-            if !is_shown && !url.is_empty() {
-                self.push(&format!(" ({url})"), range.end);
-            }
-            self.styles.pop();
-        }
-        self.inner_end = range.end;
-    }
-
-    /// Adds text to the open leaf. Opens one if there is none: the text of a list item need not be a paragraph.
-    fn push(&mut self, text: &str, at: usize) {
-        if self.leaf.is_none() {
-            self.begin(Leaf::text(None), at);
-        }
-        let style = self.styles.iter().fold(Style::PLAIN, |all, style| all.with(*style));
-        let text = expand_tabs(text).into_owned();
-        if let Some(inline) = self.inline() {
-            inline.push(&text, style, at);
-        }
-    }
-
-    fn inline(&mut self) -> Option<&mut Inline> {
-        match &mut self.leaf {
-            Some(Leaf::Text { inline, .. }) => Some(inline),
-            Some(Leaf::Table(table)) => table.cell(),
-            _ => None,
-        }
-    }
-
-    fn in_table(&mut self, change: fn(&mut Table)) {
-        if let Some(Leaf::Table(table)) = &mut self.leaf {
-            change(table);
-        }
-    }
-
-    fn style(&mut self, style: Style) {
-        self.styles.push(style);
-    }
-
-    /// Returns the length of the run of equal characters at this offset.
-    fn run_at(&self, at: usize) -> usize {
-        let text = &self.source[at..];
-        let first = text.chars().next().unwrap_or_default();
-        text.chars().take_while(|c| *c == first).count()
-    }
-
     // ---- settled rows --------------------------------------------------------------------
-
-    /// Finds the first character from which later text may still make emphasis, code, a link, HTML or an entity.
-    fn look_for_beginnings(&mut self, range: Range<usize>) {
-        for (at, c) in self.source[range.clone()].char_indices() {
-            let at = range.start + at;
-            if at < self.unsettled && self.may_begin(at, c) && !is_escaped(&self.source[..at]) {
-                self.unsettled = self.open.first().copied().unwrap_or(at);
-            }
-        }
-    }
-
-    fn may_begin(&self, at: usize, c: char) -> bool {
-        let rest = &self.source[at..];
-        match c {
-            '*' | '~' => {
-                let after = rest.trim_start_matches(c).chars().next();
-                after.is_none_or(|after| !after.is_whitespace())
-            }
-            '_' => !self.source[..at].ends_with(char::is_alphanumeric),
-            '`' => true,
-            '[' => bracket_is_open(rest),
-            '<' => rest[1..].starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c)),
-            '&' => {
-                rest.len() < 40
-                    && rest[1..].bytes().all(|byte| byte == b'#' || byte.is_ascii_alphanumeric())
-            }
-            _ => false,
-        }
-    }
 
     fn settled(&self) -> usize {
         let Newest { range, first_row, ends, unsettled, settled, is_code } = &self.newest;
@@ -642,34 +489,7 @@ impl Leaf {
     }
 }
 
-/// Returns the address of a link with its title.
-fn address(url: &str, title: &str) -> String {
-    if title.is_empty() { url.to_owned() } else { format!("{url} \"{title}\"") }
-}
-
-fn is_auto(link: LinkType) -> bool {
-    matches!(link, LinkType::Autolink | LinkType::Email)
-}
-
 /// Returns the width in columns of a prefix, which may contain a style.
 fn prefix_width(prefix: &str) -> usize {
     if prefix.contains('│') { 2 } else { width(prefix) }
-}
-
-/// Returns true if the link at the start of `text` may be incomplete: its bracket or its address is not closed, or
-/// the text ends right after the bracket.
-fn bracket_is_open(text: &str) -> bool {
-    let mut depth = 0_usize;
-    for (at, c) in text.char_indices() {
-        match c {
-            '[' => depth += 1,
-            ']' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            let rest = &text[at + 1..];
-            return rest.is_empty() || rest.starts_with('(') && !rest.contains(')');
-        }
-    }
-    true
 }
