@@ -6,6 +6,7 @@
 //! deep nesting cannot overflow the stack. [`write`](mod@write) writes all JSON that the programs produce.
 
 pub mod edit;
+pub mod outline;
 pub mod scan;
 mod text;
 pub mod write;
@@ -176,6 +177,12 @@ impl<'a> Object<'a> {
     #[must_use]
     pub fn text(&self) -> &'a str {
         self.text
+    }
+
+    /// Returns the byte offset of the object in `bytes`, which contain its text.
+    #[must_use]
+    pub fn offset_in(&self, bytes: &[u8]) -> u64 {
+        (self.text.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize) as u64
     }
 
     /// Returns the members in file order.

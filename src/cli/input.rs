@@ -56,8 +56,14 @@ impl DialectArgs {
     /// # Errors
     /// Fails with 65 if the input is not empty but contains no record, and with 74 if it cannot be read.
     pub fn open(&self, input: Input) -> anyhow::Result<Input> {
+        dialect::open(input, &self.choice())
+    }
+
+    /// Returns how to read an input.
+    #[must_use]
+    pub fn choice(&self) -> Choice {
         let DialectArgs { from, leaf } = self.clone();
-        dialect::open(input, &Choice { from, leaf, directory: std::env::temp_dir() })
+        Choice { from, leaf, keeps_all: false, directory: std::env::temp_dir() }
     }
 }
 

@@ -8,7 +8,9 @@ mod gemini;
 
 use crate::dialect::blocks;
 use crate::dialect::codex;
-use crate::dialect::translation::{Reply, ReplyPart, SourceLine, ToolResult, Translation};
+use crate::dialect::source::SourceLine;
+use crate::dialect::translation::{RecordSource, Translation};
+use crate::dialect::writer::{Reply, ReplyPart};
 use crate::dialect::{Choice, Dialect};
 use crate::exit::{Exit, fail};
 use crate::finding::rules;
@@ -16,6 +18,7 @@ use crate::id;
 use crate::input::Input;
 use crate::input::line::without_mark;
 use crate::input::origin::{Remark, SourcePlace};
+use crate::json::outline::{Outline, Value};
 use crate::json::write::Members;
 use crate::json::{self, Object, elements, offset_in};
 use gemini::Gemini;
@@ -44,37 +47,34 @@ pub fn read(input: &Input, dialect: Dialect, choice: &Choice) -> anyhow::Result<
     let Ok(text) = std::str::from_utf8(without_mark(&bytes)) else {
         return fail(Exit::Data, format!("cannot read '{name}': not UTF-8; give JSON"));
     };
-    let mut out = Translation::new(&choice.directory);
+    let mut out = Translation::new(input, choice);
     let Some(messages) = Messages::find(text) else {
         let help = "give a JSON array of messages, one message per line, or the body of a request";
         return fail(Exit::Data, format!("cannot read '{name}': no messages; {help}"));
     };
-    let mut writer = Writer {
-        out: &mut out,
-        text,
-        seen: (0, 1),
-        mark: bytes.len() - text.len(),
-        function: None,
-        gemini: Gemini::default(),
-    };
+    let mut places = Places { text, seen: (0, 1), mark: bytes.len() - text.len() };
+    let mut chat = Chat::default();
     if messages.has_system {
-        writer.system(SourcePlace { line: 1, offset: 0, length: 0 });
+        note_system(SourcePlace { line: 1, offset: 0, length: 0 }, &mut out);
     }
+    let mut outline = Outline::default();
     for own in &messages.texts {
-        let line = writer.line(own);
-        let Ok(object) = Object::parse(own) else {
-            writer.out.unknown("elements that are not messages", line.place);
+        let place = places.of(own);
+        let Some(line) = SourceLine::of(own, place.offset, place, &mut outline) else {
+            out.unknown("elements that are not messages", place);
             continue;
         };
-        match dialect {
+        let id = Cow::Owned(id::address(place.offset));
+        let source = &RecordSource { line, id, ts: None };
+        out.append(place, |out| match dialect {
             _ if messages.are_items => {
-                codex::item::write(&object, &line, 1, (None, None), writer.out)?
+                codex::item::write(line.value, source, 1, Default::default(), out);
             }
-            Dialect::Gemini => writer.gemini.message(&object, &line, writer.out)?,
-            _ => writer.message(&object, &line)?,
-        }
+            Dialect::Gemini => chat.gemini.message(source, out),
+            _ => chat.message(source, out),
+        });
     }
-    out.finish(name, &rules::UNKNOWN_TYPE)
+    out.finish(&rules::UNKNOWN_TYPE)
 }
 
 impl<'a> Messages<'a> {
@@ -103,88 +103,86 @@ impl<'a> Messages<'a> {
     }
 }
 
-/// A writer of translated messages.
-struct Writer<'o, 't> {
-    out: &'o mut Translation,
+/// The places of the messages in the text.
+struct Places<'t> {
     text: &'t str,
     /// The offset up to which lines were counted, and the number of the line there.
     seen: (usize, u64),
     /// The length of a byte order mark before the text.
     mark: usize,
+}
+
+impl Places<'_> {
+    /// Returns the place of a message.
+    fn of(&mut self, own: &str) -> SourcePlace {
+        let at = offset_in(self.text, own);
+        let feeds = memchr::memchr_iter(b'\n', &self.text.as_bytes()[self.seen.0..at]).count();
+        self.seen = (at, self.seen.1 + feeds as u64);
+        let offset = (at + self.mark) as u64;
+        SourcePlace { line: self.seen.1, offset, length: own.len() as u64 }
+    }
+}
+
+/// Reports a system prompt, which is not part of messages.
+fn note_system(place: SourcePlace, out: &mut Translation<'_>) {
+    let message = "a system prompt is not part of the messages; give it with --system";
+    let (rule, message) = (&rules::SYSTEM_PROMPT, message.to_owned());
+    out.remark(Remark { rule, place, id: None, message });
+}
+
+/// The state of a conversation.
+#[derive(Default)]
+struct Chat {
     /// The id given to the newest `function_call`, an older form of tool calls, which has no ids.
     function: Option<String>,
     gemini: Gemini,
 }
 
-impl Writer<'_, '_> {
-    /// Returns the place of a message, and its id.
-    fn line(&mut self, own: &str) -> SourceLine<'static> {
-        let at = offset_in(self.text, own);
-        let feeds = memchr::memchr_iter(b'\n', &self.text.as_bytes()[self.seen.0..at]).count();
-        self.seen = (at, self.seen.1 + feeds as u64);
-        let offset = (at + self.mark) as u64;
-        let place = SourcePlace { line: self.seen.1, offset, length: own.len() as u64 };
-        SourceLine { place, id: Cow::Owned(id::address(offset)), ts: None }
-    }
-
-    /// Reports a system prompt, which is not part of messages.
-    fn system(&mut self, place: SourcePlace) {
-        let message = "a system prompt is not part of the messages; give it with --system";
-        let (rule, message) = (&rules::SYSTEM_PROMPT, message.to_owned());
-        self.out.remark(Remark { rule, place, id: None, message });
-    }
-
+impl Chat {
     /// Writes a message of chat completions.
-    fn message(&mut self, message: &Object<'_>, line: &SourceLine<'_>) -> anyhow::Result<()> {
-        let content = message.get("content").filter(|raw| *raw != "null").unwrap_or("[]");
+    fn message(&mut self, source: &RecordSource<'_>, out: &mut Translation<'_>) {
+        let (message, place) = (source.line.value, source.line.place);
+        let content = message.member("content").filter(|content| content.text() != "null");
         match message.string("role").as_deref() {
             Some("system" | "developer") => {
-                self.system(line.place);
-                self.out.imported(line, message.text())
+                note_system(place, out);
+                out.imported(source);
             }
-            Some("user") => blocks::user(line, content, self.out),
-            Some("assistant") => {
-                let reply = self.reply(message, content, line);
-                self.out.reply(line, &reply)
-            }
+            Some("user") => blocks::user(source, content, out),
+            Some("assistant") => out.reply(source, 1, &self.reply(message, content, place)),
             Some(role @ ("tool" | "function")) => {
-                let own = message.get("tool_call_id").filter(|id| id.starts_with('"'));
                 let function = self.function.take().filter(|_| role == "function");
-                let call = own.map(str::to_owned).or(function).unwrap_or("\"\"".to_owned());
-                let content = Cow::Borrowed(content);
-                self.out.result(line, 1, &ToolResult { call: &call, content, is_error: false })
+                let call = message.quoted("tool_call_id").or(function.as_deref());
+                out.record(source, 1, "tool_result")
+                    .raw("tool_use_id", call.unwrap_or("\"\""))
+                    .raw("content", content.map_or("[]", Value::text));
             }
             role => {
                 let role = role.unwrap_or_default();
-                self.out.unknown(format!("messages of the unknown role '{role}'"), line.place);
-                self.out.imported(line, message.text())
+                out.unknown(format!("messages of the unknown role '{role}'"), place);
+                out.imported(source);
             }
         }
     }
 
     fn reply<'a>(
         &mut self,
-        message: &Object<'a>,
-        content: &'a str,
-        line: &SourceLine<'_>,
+        message: Value<'a>,
+        content: Option<Value<'a>>,
+        place: SourcePlace,
     ) -> Reply<'a> {
-        let mut parts = blocks::parts(content);
-        if let Some(refusal) = message.get("refusal").filter(|raw| raw.starts_with('"')) {
-            parts.push(ReplyPart::text(refusal));
-        }
-        let calls = message.get("tool_calls").and_then(elements).unwrap_or_default();
-        parts.extend(calls.into_iter().filter_map(|raw| call(&Object::parse(raw).ok()?)));
-        if let Some(raw) = message.get("function_call")
-            && let Ok(function) = Object::parse(raw)
-        {
-            let id = json::quote(&format!("call_{}", line.place.offset));
+        let mut parts = content.map(blocks::parts).unwrap_or_default();
+        parts.extend(message.quoted("refusal").map(ReplyPart::text));
+        parts.extend(message.list("tool_calls").filter_map(call));
+        if let Some(function) = message.object("function_call") {
+            let id = json::quote(&format!("call_{}", place.offset));
             self.function = Some(id.clone());
-            parts.extend(call_of(Cow::Owned(id), &function));
+            parts.extend(call_of(Cow::Owned(id), function));
         }
         let reasoning = message.string("reasoning_content").or_else(|| message.string("reasoning"));
         Reply {
             parts,
-            model: message.get("model").filter(|raw| raw.starts_with('"')),
+            model: message.quoted("model"),
             reasoning: reasoning.filter(|it| !it.is_empty()).map(Cow::into_owned),
             ..Reply::default()
         }
@@ -192,16 +190,13 @@ impl Writer<'_, '_> {
 }
 
 /// Returns a tool call of chat completions: a function, or a custom tool with plain text.
-fn call<'a>(call: &Object<'a>) -> Option<ReplyPart<'a>> {
-    let id = Cow::Borrowed(call.get("id").filter(|id| id.starts_with('"')).unwrap_or("\"\""));
-    match call.get("function").or_else(|| call.get("custom")).map(Object::parse)? {
-        Ok(function) => call_of(id, &function),
-        Err(_) => None,
-    }
+fn call(call: Value<'_>) -> Option<ReplyPart<'_>> {
+    let function = call.object("function").or_else(|| call.object("custom"))?;
+    call_of(Cow::Borrowed(call.quoted("id").unwrap_or("\"\"")), function)
 }
 
-fn call_of<'a>(id: Cow<'a, str>, function: &Object<'a>) -> Option<ReplyPart<'a>> {
-    let name = function.get("name").filter(|name| name.starts_with('"'))?;
+fn call_of<'a>(id: Cow<'a, str>, function: Value<'a>) -> Option<ReplyPart<'a>> {
+    let name = function.quoted("name")?;
     let raw = function.get("arguments").or_else(|| function.get("input")).unwrap_or("{}");
     let text = json::string(raw).unwrap_or(Cow::Borrowed(raw));
     let input = match Object::parse(&text) {
@@ -209,7 +204,7 @@ fn call_of<'a>(id: Cow<'a, str>, function: &Object<'a>) -> Option<ReplyPart<'a>>
         Err(_) if text.trim().is_empty() => "{}".to_owned(),
         Err(_) => Members::new().string("input", &text).into_json(),
     };
-    Some(ReplyPart::Call(id, Cow::Borrowed(name), Cow::Owned(input)))
+    Some(ReplyPart::Call { id, name, input: Cow::Owned(input) })
 }
 
 #[cfg(test)]

@@ -15,17 +15,15 @@
 
 mod record;
 
-use crate::dialect::source::SourceReader;
-use crate::dialect::translation::Translation;
+use crate::dialect::source::SourceLine;
+use crate::dialect::translation::{Chunk, Translation};
 use crate::dialect::tree::{Node, ParentName, Tree};
 use crate::dialect::{Choice, choose_leaf, note_branches, remark_path};
 use crate::finding::rules;
 use crate::input::Input;
-use crate::input::line::LineObject;
-use crate::input::origin::{Remark, SourcePlace};
-use crate::json::{Object, elements, string};
-use record::Writer;
-use std::borrow::Cow;
+use crate::input::origin::Remark;
+use crate::json::outline::Value;
+use record::{Boundary, Facts};
 use std::collections::{HashMap, HashSet};
 
 /// The properties of a record in the index.
@@ -35,6 +33,8 @@ struct Kind {
     is_sidechain: bool,
     /// The number of the reply that it is part of, by `message.id`; 0 if there is none.
     reply: u32,
+    /// Its translation. Records of replies and summaries are translated later, because theirs depends on others.
+    chunk: Chunk,
 }
 
 /// The role of a record in the conversation.
@@ -54,17 +54,16 @@ enum Role {
 #[derive(Default)]
 struct Project {
     tree: Tree<Kind>,
-    /// The first record with a session's id.
-    header: Option<SourcePlace>,
+    /// True after a record with a session's id.
+    has_header: bool,
     /// The numbers of the replies, by `message.id`.
     replies: HashMap<Box<str>, u32>,
-    /// For each boundary, the id of the record before it and those of the records that it preserves.
-    boundaries: HashMap<Node, (Option<String>, Vec<String>)>,
+    boundaries: HashMap<Node, Boundary>,
 }
 
 /// A step of the translation, in the order of the conversation.
 enum Step {
-    /// Translate a record.
+    /// Append a record.
     Record(Node),
     /// Translate the records of one reply.
     Reply(Vec<Node>),
@@ -77,16 +76,14 @@ enum Step {
 /// # Errors
 /// Fails if it cannot be read, or the translation cannot be written; fails with 65 if the leaf does not exist.
 pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
-    let mut out = Translation::new(&choice.directory);
-    let project = Project::index(input, &mut out)?;
+    let mut out = Translation::new(input, choice);
+    let mut project = Project::default();
+    out.each_line(&mut |line, out| project.take(line, out))?;
+    project.tree.finish();
     let tree = &project.tree;
-    let mut writer = Writer::new(SourceReader::new(input), &mut out);
-    if let Some(place) = project.header {
-        writer.header(place)?;
-    }
     if let Some(leaf) = choose_leaf(tree, input, choice, project.leaf())? {
         let path = tree.path(leaf, |node| project.before_boundary(node));
-        remark_path(tree, &path, writer.out);
+        remark_path(tree, &path, &mut out);
         let others = project.others_of_replies(&path.nodes);
         let members: Vec<Node> = path.nodes.iter().chain(&others).copied().collect();
         let is_sidechain = |node: Node| tree.entry(node).kind.is_sidechain;
@@ -95,35 +92,23 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
         let counts = |node: Node| {
             matches!(tree.entry(node).kind.role, Role::Prompt | Role::Results | Role::Assistant)
         };
-        note_branches(tree, &members, is_member, counts, writer.out);
-        for step in project.steps(&path.nodes, &others, writer.out) {
-            let place = |node: Node| tree.entry(node).place;
-            match step {
-                Step::Record(node) => writer.record(place(node))?,
-                Step::Reply(nodes) => {
-                    writer.reply(&nodes.into_iter().map(place).collect::<Vec<_>>())?;
-                }
-                Step::Summary(boundary, node) => writer.summary(place(boundary), place(node))?,
-            }
-        }
+        note_branches(tree, &members, is_member, counts, &mut out);
+        let steps = project.steps(&path.nodes, &others, &mut out);
+        project.write(steps, &mut out)?;
     }
-    out.finish(&input.name, &rules::UNKNOWN_TYPE)
+    out.finish(&rules::UNKNOWN_TYPE)
 }
 
 impl Project {
-    /// Reads the ids, parents and roles of all records.
-    fn index(input: &Input, out: &mut Translation) -> anyhow::Result<Project> {
-        let mut project = Project::default();
-        out.each_line(input, |line, out| project.take(line, out))?;
-        project.tree.finish();
-        Ok(project)
-    }
-
-    fn take(&mut self, line: &LineObject<'_>, out: &mut Translation) {
-        let (object, place) = (&line.object, SourcePlace::of(&line.place));
-        if self.header.is_none() && object.get("sessionId").is_some() {
-            self.header = Some(place);
+    /// Adds a record to the index, and translates it if that does not depend on others.
+    fn take(&mut self, line: SourceLine<'_>, out: &mut Translation<'_>) {
+        let (object, place) = (line.value, line.place);
+        if !self.has_header && object.get("sessionId").is_some() {
+            self.has_header = true;
+            out.header(place, |out| record::header(line, out));
         }
+        let source = record::source(line);
+        out.keep(&source);
         let kind = object.string("type").unwrap_or_default();
         let Some(id) = object.string("uuid") else {
             if !OUTSIDE.contains(&&*kind) {
@@ -131,8 +116,8 @@ impl Project {
             }
             return;
         };
-        let message = object.get("message").and_then(|raw| Object::parse(raw).ok());
-        let role = role(object, &kind, message.as_ref());
+        let message = object.object("message");
+        let role = role(object, &kind, message);
         if role == Role::None && !LINKS.contains(&&*kind) {
             out.unknown(format!("records of the unknown type '{kind}'"), place);
         }
@@ -142,15 +127,52 @@ impl Project {
         let parent = parent.as_deref().map_or(ParentName::None, ParentName::Id);
         let node = self.tree.len() as Node;
         if role == Role::Boundary {
-            let before = object.string("logicalParentUuid").map(Cow::into_owned);
-            self.boundaries.insert(node, (before, preserved(object)));
+            self.boundaries.insert(node, Boundary::of(object));
         }
-        let kind = Kind { role, is_sidechain: object.is_true("isSidechain"), reply };
+        let chunk = match role {
+            Role::Assistant if reply > 0 => Chunk::default(),
+            _ => out.chunk(|out| record::record(&source, out)),
+        };
+        let kind = Kind { role, is_sidechain: object.is_true("isSidechain"), reply, chunk };
         if self.tree.add(place, Some(&id), parent, kind) {
             let message = "an earlier record has the same id; its children are read as this one's";
             let (id, message) = (Some(id.into_owned()), message.to_owned());
             out.remark(Remark { rule: &rules::DUPLICATE_ID, place, id, message });
         }
+    }
+
+    /// Appends the steps to the translation.
+    fn write(&self, steps: Vec<Step>, out: &mut Translation<'_>) -> anyhow::Result<()> {
+        let mut lines = out.reader();
+        for step in steps {
+            match step {
+                Step::Record(node) => {
+                    let entry = self.tree.entry(node);
+                    out.add(entry.place, entry.kind.chunk);
+                }
+                Step::Reply(nodes) => {
+                    let place = |node: &Node| self.tree.entry(*node).place;
+                    let last = nodes.last().map(place).unwrap_or_default();
+                    let last = lines.line(last)?.map(|line| Facts::of(line.value));
+                    let mut facts = last.as_ref();
+                    for place in nodes.iter().map(place) {
+                        if let Some(line) = lines.line(place)? {
+                            let (source, facts) = (record::source(line), facts.take());
+                            out.append(place, |out| record::reply(&source, facts, out));
+                        }
+                    }
+                }
+                Step::Summary(boundary, node) => {
+                    let place = self.tree.entry(node).place;
+                    let boundary = self.boundaries.get(&boundary);
+                    if let (Some(line), Some(boundary)) = (lines.line(place)?, boundary) {
+                        let source = record::source(line);
+                        out.append(place, |out| record::summary(&source, boundary, out));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn number_of_reply(&mut self, id: &str) -> u32 {
@@ -171,8 +193,8 @@ impl Project {
 
     /// Returns the record before a boundary, with which a walk towards the root continues.
     fn before_boundary(&self, node: Node) -> Option<Node> {
-        let (before, _) = self.boundaries.get(&node)?;
-        self.tree.find(before.as_ref()?)
+        let boundary = self.boundaries.get(&node)?;
+        self.tree.find(boundary.before.as_ref()?)
     }
 
     /// Returns the records that belong to replies on the path but are not on it: further blocks, and results of calls
@@ -200,7 +222,7 @@ impl Project {
     }
 
     /// Returns the steps of the translation, in the order of the conversation.
-    fn steps(&self, path: &[Node], others: &[Node], out: &mut Translation) -> Vec<Step> {
+    fn steps(&self, path: &[Node], others: &[Node], out: &mut Translation<'_>) -> Vec<Step> {
         let kind = |node: Node| self.tree.entry(node).kind;
         let mut replies: HashMap<u32, (Vec<Node>, Vec<Node>)> = HashMap::new();
         let mut members: Vec<Node> = path.iter().chain(others).copied().collect();
@@ -256,13 +278,13 @@ impl Project {
     }
 
     /// Returns the path with preserved records moved to the place after their boundary.
-    fn in_order(&self, path: &[Node], out: &mut Translation) -> Vec<Node> {
+    fn in_order(&self, path: &[Node], out: &mut Translation<'_>) -> Vec<Node> {
         let mut moved: HashSet<Node> = HashSet::new();
         let mut preserved: HashMap<Node, Vec<Node>> = HashMap::new();
         for boundary in path.iter().rev() {
-            let Some((_, ids)) = self.boundaries.get(boundary) else { continue };
+            let Some(own) = self.boundaries.get(boundary) else { continue };
             let mut nodes = Vec::new();
-            for id in ids {
+            for id in &own.preserved {
                 match self.tree.find(id) {
                     Some(node) if moved.insert(node) => nodes.push(node),
                     Some(_) => {}
@@ -322,12 +344,13 @@ const OUTSIDE: [&str; 22] = [
 /// Types of records that can be links of the chain without being part of the conversation.
 const LINKS: [&str; 4] = ["system", "progress", "attachment", "assistant"];
 
-fn role(object: &Object<'_>, kind: &str, message: Option<&Object<'_>>) -> Role {
+fn role(object: Value<'_>, kind: &str, message: Option<Value<'_>>) -> Role {
     let is_error = object.is_true("isApiErrorMessage")
         || message.is_some_and(|it| it.get("model") == Some("\"<synthetic>\""));
+    let is_result = |block: Value<'_>| block.get("type") == Some("\"tool_result\"");
     match kind {
         "user" if object.is_true("isCompactSummary") => Role::Summary,
-        "user" if has_results(message) => Role::Results,
+        "user" if message.is_some_and(|it| it.list("content").any(is_result)) => Role::Results,
         "user" => Role::Prompt,
         "assistant" if is_error => Role::None,
         "assistant" => Role::Assistant,
@@ -335,28 +358,6 @@ fn role(object: &Object<'_>, kind: &str, message: Option<&Object<'_>>) -> Role {
         "system" if object.get("subtype") == Some("\"compact_boundary\"") => Role::Boundary,
         _ => Role::None,
     }
-}
-
-/// Returns true if the content of a user's message has tool results.
-fn has_results(message: Option<&Object<'_>>) -> bool {
-    let blocks = message.and_then(|it| it.get("content")).and_then(elements).unwrap_or_default();
-    let is_result = |raw: &&str| {
-        Object::parse(raw).is_ok_and(|block| block.get("type") == Some("\"tool_result\""))
-    };
-    blocks.iter().any(is_result)
-}
-
-/// Returns the ids of the records that a boundary preserves.
-fn preserved(boundary: &Object<'_>) -> Vec<String> {
-    let inner = |raw: &str, name: &str| -> Option<String> {
-        Some(Object::parse(raw).ok()?.get(name)?.to_owned())
-    };
-    let ids = boundary
-        .get("compactMetadata")
-        .and_then(|raw| inner(raw, "preservedMessages"))
-        .and_then(|raw| inner(&raw, "uuids"));
-    let ids = ids.as_deref().and_then(elements).unwrap_or_default();
-    ids.into_iter().filter_map(string).map(Cow::into_owned).collect()
 }
 
 #[cfg(test)]

@@ -9,41 +9,50 @@
 //! - `token_usage_record` has the counts of one call. Version 0.80.0 has only `token_count` events, which repeat the
 //!   counts of the last call.
 //!
+//!
 //! Developer messages and instructions are system prompts and do not become messages.
 
 pub mod item;
 
-use crate::dialect::source::SourceReader;
-use crate::dialect::translation::{IMPORTED, SourceLine, Translation};
-use crate::dialect::{Choice, time};
+use crate::dialect::Choice;
+use crate::dialect::source::SourceLine;
+use crate::dialect::time::Time;
+use crate::dialect::translation::{Chunk, IMPORTED, RecordSource, Translation};
 use crate::exit::{Exit, fail};
 use crate::finding::rules;
 use crate::id;
 use crate::input::Input;
-use crate::input::line::LineObject;
 use crate::input::origin::{Remark, SourcePlace};
-use crate::json::write::Members;
-use crate::json::{Object, elements};
-use item::Kind;
+use crate::json::outline::Value;
+use item::{Facts, Kind};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The results of the first pass over a file.
+/// An item or a compaction.
+struct Entry {
+    place: SourcePlace,
+    chunk: Chunk,
+    /// The number of the model of its turn, counted from 1; 0 if it is not known.
+    model: usize,
+    /// The counts of the reply that begins with it: the prompt, the part of it that was in the cache, and the output.
+    usage: Option<[u64; 3]>,
+}
+
+/// The records of a file.
 #[derive(Default)]
 struct Rollout {
-    header: Option<SourcePlace>,
-    /// The places of items, models and compactions, in order.
-    places: Vec<SourcePlace>,
-    /// For each reply, by the offset of its first item: the place of its token counts.
-    usage: HashMap<u64, SourcePlace>,
-    /// The offset of the newest reply's first item. `None` once an item that is not part of a reply follows.
-    reply: Option<u64>,
+    has_header: bool,
+    entries: Vec<Entry>,
+    /// The models of turns, as JSON.
+    models: Vec<String>,
+    /// The index of the first item of the newest reply, until an item of another kind follows.
+    reply: Option<usize>,
     /// The total usage in the newest `token_count` event, as JSON.
     total: Option<String>,
     /// The prompts since the newest compaction that has a `replacement_history`.
-    prompts: Vec<SourcePlace>,
+    prompts: Vec<usize>,
     /// The prompts that compactions without a `replacement_history` keep, by the offset of the compaction.
-    kept: HashMap<u64, Vec<SourcePlace>>,
+    kept: HashMap<usize, Vec<usize>>,
 }
 
 /// Translates a rollout file.
@@ -56,95 +65,131 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
         let name = &input.name;
         return fail(Exit::Data, format!("cannot choose a leaf in '{name}': it has no branches"));
     }
-    let mut out = Translation::new(&choice.directory);
-    let rollout = Rollout::index(input, &mut out)?;
-    let mut source = SourceReader::new(input);
-    if let Some(place) = rollout.header
-        && let Some(line) = source.object(place)?
-    {
-        header(&line.object, place, &mut out)?;
-    }
-    let mut writer = Writer { model: None, out: &mut out };
-    for place in &rollout.places {
-        let usage = match rollout.usage.get(&place.offset) {
-            Some(place) => source.object(*place)?.and_then(|line| usage(&line.object)),
-            None => None,
-        };
-        let mut kept = Vec::new();
-        for prompt in rollout.kept.get(&place.offset).into_iter().flatten() {
-            let line = source.object(*prompt)?;
-            kept.extend(line.and_then(|line| item::prompt(&payload(&line.object)?)));
-        }
-        let Some(line) = source.object(*place)? else { continue };
-        writer.record(&line.object, *place, (usage, kept))?;
-    }
-    out.finish(&input.name, &rules::UNKNOWN_TYPE)
+    let mut out = Translation::new(input, choice);
+    let mut rollout = Rollout::default();
+    out.each_line(&mut |line, out| rollout.take(line, out))?;
+    rollout.write(&mut out)?;
+    out.finish(&rules::UNKNOWN_TYPE)
 }
 
 impl Rollout {
-    fn index(input: &Input, out: &mut Translation) -> anyhow::Result<Rollout> {
-        let mut rollout = Rollout::default();
-        out.each_line(input, |line, out| rollout.take(line, out))?;
-        Ok(rollout)
-    }
-
-    fn take(&mut self, line: &LineObject<'_>, out: &mut Translation) {
-        let (object, place) = (&line.object, SourcePlace::of(&line.place));
-        let kind = object.string("type").unwrap_or_default();
-        match (&*kind, payload(object)) {
-            ("session_meta", Some(payload)) if self.header.is_none() => {
-                self.header = Some(place);
-                note_base(&payload, place, out);
+    /// Adds a record, and translates it.
+    fn take(&mut self, line: SourceLine<'_>, out: &mut Translation<'_>) {
+        let (record, place) = (line.value, line.place);
+        let source = source(line);
+        out.keep(&source);
+        let kind = record.string("type").unwrap_or_default();
+        match (&*kind, record.object("payload")) {
+            ("session_meta", Some(meta)) if !self.has_header => {
+                self.has_header = true;
+                note_base(meta, place, out);
+                out.header(place, |out| header(&source, meta, out));
             }
-            ("response_item", Some(item)) => {
-                match Kind::of(&item) {
-                    Kind::Reply | Kind::Call => match self.reply {
-                        Some(reply) if !self.usage.contains_key(&reply) => {}
-                        _ => self.reply = Some(place.offset),
-                    },
-                    _ => self.reply = None,
-                }
-                if item::prompt(&item).is_some() {
-                    self.prompts.push(place);
-                }
-                self.places.push(place);
+            ("response_item", Some(item)) => self.item(&source, item, out),
+            ("token_usage_record", Some(counts)) => {
+                self.count(counts.object("usage"));
             }
-            ("token_usage_record", Some(_)) => self.count(place),
             ("event_msg", Some(event)) if event.get("type") == Some("\"token_count\"") => {
-                let info = event.get("info").and_then(|raw| Object::parse(raw).ok());
-                let total = info.and_then(|it| it.get("total_token_usage").map(str::to_owned));
-                if total.is_some() && total != self.total {
-                    self.total = total;
-                    self.count(place);
+                let info = event.object("info");
+                let total = info.and_then(|it| it.get("total_token_usage"));
+                if total.is_some() && total != self.total.as_deref() {
+                    self.total = total.map(str::to_owned);
+                    self.count(info.and_then(|it| it.object("last_token_usage")));
                 }
             }
-            ("turn_context", Some(_)) => self.places.push(place),
-            ("compacted", Some(compacted)) => {
-                if compacted.get("replacement_history").and_then(elements).is_none() {
-                    self.kept.insert(place.offset, self.prompts.clone());
-                } else {
-                    self.prompts.clear();
+            ("turn_context", Some(turn)) => {
+                let model = turn.get("model").unwrap_or_default();
+                if self.models.last().is_none_or(|last| last != model) {
+                    self.models.push(model.to_owned());
                 }
+            }
+            ("compacted", Some(compacted)) => {
+                let index = self.entries.len();
+                let is_list = |items: Value<'_>| items.elements().is_some();
+                let chunk = if compacted.member("replacement_history").is_some_and(is_list) {
+                    self.prompts.clear();
+                    out.chunk(|out| compaction(&source, compacted, &[], out))
+                } else {
+                    self.kept.insert(index, self.prompts.clone());
+                    Chunk::default()
+                };
                 self.reply = None;
-                self.places.push(place);
+                self.entries.push(Entry { place, chunk, model: 0, usage: None });
             }
             (kind, _) if NOT_SENT.contains(&kind) => {}
             (kind, _) => out.unknown(format!("records of the unknown type '{kind}'"), place),
         }
     }
 
-    /// Stores the place of counts for the newest reply.
-    fn count(&mut self, place: SourcePlace) {
-        if let Some(reply) = self.reply {
-            // A usage record comes before the event that repeats it.
-            self.usage.entry(reply).or_insert(place);
+    fn item(&mut self, source: &RecordSource<'_>, item: Value<'_>, out: &mut Translation<'_>) {
+        let (index, kind) = (self.entries.len(), Kind::of(item));
+        match kind {
+            Kind::Reply | Kind::Call => match self.reply {
+                Some(reply) if self.entries[reply].usage.is_none() => {}
+                _ => self.reply = Some(index),
+            },
+            _ => self.reply = None,
         }
+        if kind == Kind::Prompt && item::prompt(item).is_some() {
+            self.prompts.push(index);
+        }
+        let model = self.models.len();
+        let facts = Facts { model: self.model(model), usage: None };
+        let chunk = out.chunk(|out| item::write(item, source, 1, facts, out));
+        self.entries.push(Entry { place: source.line.place, chunk, model, usage: None });
+    }
+
+    /// Returns the model with this number.
+    fn model(&self, number: usize) -> Option<&str> {
+        let model = self.models.get(number.checked_sub(1)?)?;
+        model.starts_with('"').then_some(model)
+    }
+
+    /// Stores counts for the newest reply.
+    fn count(&mut self, usage: Option<Value<'_>>) {
+        let entry = self.reply.and_then(|reply| self.entries.get_mut(reply));
+        let (Some(entry), Some(usage)) = (entry, usage) else { return };
+        let number = |name| usage.number(name).unwrap_or(0);
+        // A usage record comes before the event that repeats it.
+        entry.usage.get_or_insert_with(|| {
+            ["input_tokens", "cached_input_tokens", "output_tokens"].map(number)
+        });
+    }
+
+    /// Appends the items and compactions to the translation. Those that depend on other records are translated now.
+    fn write(&self, out: &mut Translation<'_>) -> anyhow::Result<()> {
+        let mut lines = out.reader();
+        for (index, entry) in self.entries.iter().enumerate() {
+            let Entry { place, mut chunk, model, usage } = *entry;
+            if let Some(kept) = self.kept.get(&index) {
+                let mut prompts = Vec::new();
+                for prompt in kept {
+                    let line = lines.line(self.entries[*prompt].place)?;
+                    let item = line.and_then(|line| line.value.object("payload"));
+                    prompts.extend(item.and_then(item::prompt));
+                }
+                if let Some(line) = lines.line(place)?
+                    && let Some(compacted) = line.value.object("payload")
+                {
+                    let source = source(line);
+                    chunk = out.chunk(|out| compaction(&source, compacted, &prompts, out));
+                }
+            } else if usage.is_some()
+                && let Some(line) = lines.line(place)?
+                && let Some(item) = line.value.object("payload")
+            {
+                let (source, facts) = (source(line), Facts { model: self.model(model), usage });
+                chunk = out.chunk(|out| item::write(item, &source, 1, facts, out));
+            }
+            out.add(place, chunk);
+        }
+        Ok(())
     }
 }
 
-/// Returns the payload of a record.
-fn payload<'a>(record: &Object<'a>) -> Option<Object<'a>> {
-    record.get("payload").and_then(|raw| Object::parse(raw).ok())
+fn source(line: SourceLine<'_>) -> RecordSource<'_> {
+    let id = Cow::Owned(id::address(line.place.offset));
+    RecordSource { line, id, ts: line.value.get("timestamp").map(Time::Text) }
 }
 
 /// The types of records that are not sent.
@@ -152,9 +197,8 @@ const NOT_SENT: [&str; 5] =
     ["session_meta", "event_msg", "world_state", "token_usage_record", "ghost_snapshot"];
 
 /// Adds a remark if the file continues another one, which is not read.
-fn note_base(meta: &Object<'_>, place: SourcePlace, out: &mut Translation) {
-    let base = meta.get("history_base").and_then(|raw| Object::parse(raw).ok());
-    let Some(base) = base else { return };
+fn note_base(meta: Value<'_>, place: SourcePlace, out: &mut Translation<'_>) {
+    let Some(base) = meta.object("history_base") else { return };
     let thread = base.string("thread_id").unwrap_or_default();
     let message = format!(
         "the file continues the one of thread '{thread}', which is not read; give that file for what came before"
@@ -163,94 +207,41 @@ fn note_base(meta: &Object<'_>, place: SourcePlace, out: &mut Translation) {
 }
 
 /// Writes the header of the session.
-fn header(record: &Object<'_>, place: SourcePlace, out: &mut Translation) -> anyhow::Result<()> {
-    let Some(meta) = payload(record) else { return Ok(()) };
-    let id = meta.string("id").unwrap_or_else(|| Cow::Owned(id::address(place.offset)));
-    let ts = record.get("timestamp").and_then(time::of_text);
-    let line = SourceLine { place, id: id.clone(), ts };
-    out.record(&line, 1, "session", |it| {
-        it.string("key", &id).optional(Members::raw, "created", record.get("timestamp")).object(
-            "source",
-            |it| {
-                it.string("dialect", "codex")
-                    .optional(Members::raw, "version", meta.get("cli_version"))
-                    .optional(Members::raw, "cwd", meta.get("cwd"))
-                    .optional(Members::raw, "parent", meta.get("forked_from_id"))
-            },
-        )
-    })
-}
-
-/// Returns the counts of a call, under the names of chat completions, where prompt tokens also include cached tokens.
-fn usage(record: &Object<'_>) -> Option<String> {
-    let payload = payload(record)?;
-    let raw = match payload.get("usage") {
-        Some(usage) => usage,
-        None => Object::parse(payload.get("info")?).ok()?.get("last_token_usage")?,
-    };
-    let usage = Object::parse(raw).ok()?;
-    let number = |name: &str| usage.number(name).unwrap_or(0);
-    let members = Members::new()
-        .number("prompt_tokens", number("input_tokens"))
-        .number("completion_tokens", number("output_tokens"))
-        .object("prompt_tokens_details", |it| {
-            it.number("cached_tokens", number("cached_input_tokens"))
+fn header(source: &RecordSource<'_>, meta: Value<'_>, out: &mut Translation<'_>) {
+    let id = meta.string("id").unwrap_or_else(|| source.id.clone());
+    let source = RecordSource { id, ..source.clone() };
+    out.record(&source, 1, "session")
+        .string("key", &source.id)
+        .optional("created", source.line.value.get("timestamp"))
+        .object("source", |it| {
+            it.string("dialect", "codex")
+                .optional("version", meta.get("cli_version"))
+                .optional("cwd", meta.get("cwd"))
+                .optional("parent", meta.get("forked_from_id"));
         });
-    Some(members.into_json())
 }
 
-/// A writer of translated records.
-struct Writer<'o> {
-    /// The model of the turn, as JSON.
-    model: Option<String>,
-    out: &'o mut Translation,
-}
-
-impl Writer<'_> {
-    fn record(
-        &mut self,
-        record: &Object<'_>,
-        place: SourcePlace,
-        (usage, kept): (Option<String>, Vec<String>),
-    ) -> anyhow::Result<()> {
-        let Some(payload) = payload(record) else { return Ok(()) };
-        let id = Cow::Owned(id::address(place.offset));
-        let ts = record.get("timestamp").and_then(time::of_text);
-        let line = SourceLine { place, id, ts };
-        match record.get("type") {
-            Some("\"turn_context\"") => {
-                self.model = payload.get("model").map(str::to_owned);
-                Ok(())
-            }
-            Some("\"compacted\"") => self.compacted(&payload, &line, kept),
-            _ => item::write(&payload, &line, 1, (self.model.as_deref(), usage), self.out),
+/// Writes a compaction: an ignored record as a mark, the items that replace the history, and the summary, which keeps
+/// everything from the mark on. `kept` are the prompts to keep if there are no such items.
+fn compaction(
+    source: &RecordSource<'_>,
+    compacted: Value<'_>,
+    kept: &[String],
+    out: &mut Translation<'_>,
+) {
+    let summary = compacted.string("message").unwrap_or_default();
+    drop(out.record(source, 1, IMPORTED));
+    let mut number = 2;
+    let items = compacted.list("replacement_history").filter(|item| item.is_object());
+    for item in items {
+        if item::prompt(item).as_deref() != Some(&summary) {
+            item::write(item, source, number, Facts::default(), out);
+            number += 1;
         }
     }
-
-    /// Writes a compaction: an ignored record as a mark, the items that replace the history, and the summary, which
-    /// keeps everything from the mark on. `kept` are the prompts to keep if the file has no such items.
-    fn compacted(
-        &mut self,
-        payload: &Object<'_>,
-        line: &SourceLine<'_>,
-        kept: Vec<String>,
-    ) -> anyhow::Result<()> {
-        let items = payload.get("replacement_history").and_then(elements).unwrap_or_default();
-        let summary = payload.string("message").unwrap_or_default();
-        self.out.record(line, 1, IMPORTED, |it| it)?;
-        let mut number = 2;
-        for item in items.into_iter().filter_map(|raw| Object::parse(raw).ok()) {
-            if item::prompt(&item).as_deref() != Some(&summary) {
-                item::write(&item, line, number, (None, None), self.out)?;
-                number += 1;
-            }
-        }
-        self.out.record(line, number, "compaction", |it| {
-            it.string("summary", &summary)
-                .strings("kept_user", kept)
-                .string("first_kept_entry_id", &line.id)
-        })
-    }
+    let mut record = out.record(source, number, "compaction");
+    record.string("summary", &summary).strings("kept_user", kept);
+    record.string("first_kept_entry_id", &source.id);
 }
 
 #[cfg(test)]

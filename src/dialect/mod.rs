@@ -5,21 +5,24 @@
 //! clawutils, each with the id or the offset of the line that it comes from, and the result is an [`Input`] like any
 //! other. Code that reads records therefore needs no knowledge of dialects.
 //!
-//! A reader of a tree makes two passes. The first one reads ids and parents into an index, the second one translates
-//! the records on the path to the chosen leaf, one at a time. Memory holds the index and the largest record, not the
-//! file.
+//! Each line is scanned once, in file order: it is translated, and its id and parent go into the index of the tree. Then
+//! the translations of the lines on the path to the chosen leaf are put in order. The few lines whose translation depends
+//! on others are read again at that time. Memory holds the index, what is written between long values, and the largest
+//! line; the long values stay in the file.
 
 pub mod blocks;
 pub mod chat;
 pub mod claude_code;
 pub mod claw0;
 pub mod codex;
+pub mod draft;
 pub mod looks;
 pub mod pi;
 pub mod source;
 pub mod time;
 pub mod translation;
 pub mod tree;
+pub mod writer;
 
 use crate::exit::{Exit, fail};
 use crate::finding::rules;
@@ -67,6 +70,8 @@ pub struct Choice {
     /// The id of the record at the end of the branch to read, if it is not the one that the other program would
     /// continue.
     pub leaf: Option<String>,
+    /// True if lines that are not part of the conversation are kept as records that readers ignore.
+    pub keeps_all: bool,
     /// The directory for a temporary file, if the translation is long.
     pub directory: PathBuf,
 }
@@ -140,7 +145,7 @@ fn choose_leaf<K: Copy>(
 }
 
 /// Adds a remark if the walk from the leaf ended at a missing parent or in a cycle.
-fn remark_path<K: Copy>(tree: &Tree<K>, path: &Path, out: &mut Translation) {
+fn remark_path<K: Copy>(tree: &Tree<K>, path: &Path, out: &mut Translation<'_>) {
     let Some(first) = path.nodes.first() else { return };
     let place = tree.entry(*first).place;
     let names = tree.names([*first]);
@@ -167,7 +172,7 @@ fn note_branches<K: Copy>(
     path: &[Node],
     is_member: impl Fn(Node) -> bool,
     counts: impl Fn(Node) -> bool,
-    out: &mut Translation,
+    out: &mut Translation<'_>,
 ) {
     let branches = tree.other_branches(path, is_member, counts);
     let ends = branches.iter().flat_map(|(leaf, _, from)| [Some(*leaf), *from]).flatten();

@@ -11,34 +11,49 @@
 //!
 //! Every record of the path is written, because any of them may be the first one that a compaction keeps. Those that
 //! are not part of the conversation become records that readers ignore.
+//!
+//! Only one thing depends on the path: thinking is translated for the model at its end. Replies are translated as if
+//! that were their own model, and once more if it is not.
 
 mod message;
 
-use crate::dialect::source::SourceReader;
-use crate::dialect::translation::{SourceLine, Translation};
+use crate::dialect::source::SourceLine;
+use crate::dialect::time::Time;
+use crate::dialect::translation::{Chunk, RecordSource, Translation};
 use crate::dialect::tree::{Node, ParentName, Tree};
+use crate::dialect::writer::RecordWriter;
 use crate::dialect::{Choice, choose_leaf, note_branches, remark_path, time};
 use crate::finding::rules;
 use crate::id;
 use crate::input::Input;
-use crate::input::line::LineObject;
 use crate::input::origin::{Remark, SourcePlace};
-use crate::json::write::Members;
-use crate::json::{self, Object, elements};
-use message::Model;
+use crate::json::outline::Value;
 use std::borrow::Cow;
 
 /// The newest version that is known.
 const NEWEST: u64 = 3;
 
+/// The properties of a record in the index.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kind {
+    chunk: Chunk,
+    /// The number of the model that it selects, counted from 1; 0 if it selects none.
+    model: usize,
+    /// True if it has thinking, so that its translation depends on the model that it is sent to.
+    thinks: bool,
+}
+
 /// The records of a file.
+#[derive(Default)]
 struct Session {
-    tree: Tree<()>,
-    /// The place of the header, and its index among the records.
-    header: Option<(SourcePlace, usize)>,
+    tree: Tree<Kind>,
+    /// The index of the header among the records.
+    header: Option<usize>,
     version: Option<u64>,
     /// The number of records so far, the header included.
     count: usize,
+    /// The models and their providers, as JSON.
+    models: Vec<[Option<String>; 2]>,
 }
 
 /// Translates a session.
@@ -46,63 +61,51 @@ struct Session {
 /// # Errors
 /// Fails if it cannot be read, or the translation cannot be written; fails with 65 if the leaf does not exist.
 pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
-    let mut out = Translation::new(&choice.directory);
-    let session = Session::index(input, &mut out)?;
+    let mut out = Translation::new(input, choice);
+    let mut session = Session::default();
+    out.each_line(&mut |line, out| session.take(line, out))?;
+    session.tree.finish();
     let tree = &session.tree;
-    let mut source = SourceReader::new(input);
-    if let Some((place, _)) = session.header
-        && let Some(line) = source.object(place)?
-    {
-        header(&line.object, place, &mut out)?;
-    }
     let last = tree.nodes().next_back();
     if let Some(leaf) = choose_leaf(tree, input, choice, last)? {
         let path = tree.path(leaf, |_| None);
         remark_path(tree, &path, &mut out);
         note_branches(tree, &path.nodes, |_| true, |_| true, &mut out);
-        let model = session.model_at_end(&path.nodes, &mut source)?;
-        for node in path.nodes {
-            let place = tree.entry(node).place;
-            let Some(line) = source.object(place)? else { continue };
-            session.entry(&line.object, place, model.as_ref(), &mut out)?;
-        }
+        session.write(&path.nodes, &mut out)?;
     }
-    out.finish(&input.name, &rules::UNKNOWN_TYPE)
+    out.finish(&rules::UNKNOWN_TYPE)
 }
 
 impl Session {
-    /// Reads the ids and parents of all records.
-    fn index(input: &Input, out: &mut Translation) -> anyhow::Result<Session> {
-        let mut session = Session { tree: Tree::default(), header: None, version: None, count: 0 };
-        out.each_line(input, |line, out| session.take(line, out))?;
-        session.tree.finish();
-        Ok(session)
-    }
-
-    fn take(&mut self, line: &LineObject<'_>, out: &mut Translation) {
-        let (object, place) = (&line.object, SourcePlace::of(&line.place));
-        let kind = object.get("type").unwrap_or_default();
+    /// Adds a record to the index, and translates it.
+    fn take(&mut self, line: SourceLine<'_>, out: &mut Translation<'_>) {
+        let (entry, place) = (line.value, line.place);
         self.count += 1;
-        if kind == "\"session\"" && self.header.is_none() {
-            self.header = Some((place, self.count - 1));
-            let version = object.number("version").unwrap_or(1);
+        if entry.get("type") == Some("\"session\"") && self.header.is_none() {
+            self.header = Some(self.count - 1);
+            let version = entry.number("version").unwrap_or(1);
             self.version = Some(version);
             if version > NEWEST {
                 let message = format!("version {version} is read like version {NEWEST}");
                 out.remark(Remark { rule: &rules::UNKNOWN_VERSION, place, id: None, message });
             }
+            out.header(place, |out| header(line, version, out));
             return;
         }
-        let is_list = self.version.is_some_and(|version| version < 2);
-        let id = object.string("id").filter(|_| !is_list);
-        let parent_text = object.string("parentId");
-        let parent = match (object.get("parentId"), &parent_text) {
+        let is_list = self.is_list();
+        let id = entry.string("id").filter(|_| !is_list);
+        let parent_text = entry.string("parentId");
+        let parent = match (entry.get("parentId"), &parent_text) {
             _ if is_list => ParentName::Previous,
             (None, _) => ParentName::Previous,
             (_, Some(parent)) => ParentName::Id(parent),
             (Some(_), None) => ParentName::None,
         };
-        if self.tree.add(place, id.as_deref(), parent, ()) {
+        let source = self.source(line);
+        out.keep(&source);
+        let mut kind = Kind { model: self.model(entry), ..Kind::default() };
+        kind.chunk = out.chunk(|out| kind.thinks = self.entry(&source, true, out));
+        if self.tree.add(place, id.as_deref(), parent, kind) {
             let id = id.map(Cow::into_owned);
             let message = "an earlier record has the same id; its children are read as this one's";
             let message = message.to_owned();
@@ -110,49 +113,80 @@ impl Session {
         }
     }
 
-    /// Returns the model that the conversation would continue with.
-    fn model_at_end(
-        &self,
-        path: &[Node],
-        source: &mut SourceReader<'_>,
-    ) -> anyhow::Result<Option<Model>> {
-        for node in path.iter().rev() {
-            let Some(line) = source.object(self.tree.entry(*node).place)? else { continue };
-            if let Some(model) = Model::of_entry(&line.object) {
-                return Ok(Some(model));
-            }
-        }
-        Ok(None)
+    /// Returns true if the records have no ids and parents.
+    fn is_list(&self) -> bool {
+        self.version.is_some_and(|version| version < 2)
     }
 
-    /// Translates a record of the path.
+    /// Returns the number of the model that a record selects; 0 if it selects none.
+    fn model(&mut self, entry: Value<'_>) -> usize {
+        let Some(model) = message::model(entry) else { return 0 };
+        let is_it = |known: &[Option<String>; 2]| known.each_ref().map(Option::as_deref) == model;
+        match self.models.iter().rposition(is_it) {
+            Some(index) => index + 1,
+            None => {
+                self.models.push(model.map(|part| part.map(str::to_owned)));
+                self.models.len()
+            }
+        }
+    }
+
+    /// Appends the records of the path to the translation.
+    fn write(&self, path: &[Node], out: &mut Translation<'_>) -> anyhow::Result<()> {
+        let kinds = path.iter().map(|node| self.tree.entry(*node).kind);
+        let model = kinds.map(|kind| kind.model).rfind(|model| *model > 0).unwrap_or(0);
+        let mut source = out.reader();
+        for node in path {
+            let entry = self.tree.entry(*node);
+            let Kind { mut chunk, thinks, model: own } = entry.kind;
+            if thinks
+                && own != model
+                && let Some(line) = source.line(entry.place)?
+            {
+                let source = self.source(line);
+                chunk = out.chunk(|out| _ = self.entry(&source, false, out));
+            }
+            out.add(entry.place, chunk);
+        }
+        Ok(())
+    }
+
+    /// Returns the source of the records of a line.
+    fn source<'a>(&self, line: SourceLine<'a>) -> RecordSource<'a> {
+        let own = line.value.string("id").filter(|_| !self.is_list());
+        let id = own.unwrap_or_else(|| Cow::Owned(id::address(line.place.offset)));
+        let message = line.value.object("message");
+        let millis =
+            message.and_then(|it| it.get("timestamp")).and_then(time::of_millis).map(Time::Micros);
+        let ts = millis.or_else(|| line.value.get("timestamp").map(Time::Text));
+        RecordSource { line, id, ts }
+    }
+
+    /// Translates a record. `is_same_model` is true if the conversation continues with the model that the record
+    /// selects. Returns true if the translation depends on that.
     fn entry(
         &self,
-        entry: &Object<'_>,
-        place: SourcePlace,
-        model: Option<&Model>,
-        out: &mut Translation,
-    ) -> anyhow::Result<()> {
-        let own = entry.string("id").filter(|_| self.version.is_none_or(|version| version > 1));
-        let id = own.unwrap_or_else(|| Cow::Owned(id::address(place.offset)));
-        let ts = entry.get("timestamp").and_then(time::of_text);
-        let line = SourceLine { place, id, ts };
+        source: &RecordSource<'_>,
+        is_same_model: bool,
+        out: &mut Translation<'_>,
+    ) -> bool {
+        let (entry, place) = (source.line.value, source.line.place);
         match entry.string("type").as_deref() {
-            Some("message") => message::message(entry, &line, model, out),
+            Some("message") => return message::message(source, is_same_model, out),
             Some("custom_message") => {
-                let content = entry.get("content").unwrap_or("\"\"");
-                out.user(&line, &message::content(content))
+                let content = message::content(entry.member("content"));
+                out.record(source, 1, "user").content("content", &content);
             }
             Some("branch_summary") => match entry.string("summary").filter(|it| !it.is_empty()) {
-                Some(summary) => out.user(&line, &json::quote(&branch_summary(&summary))),
-                None => out.imported(&line, entry.text()),
+                Some(summary) => {
+                    out.record(source, 1, "user").string("content", &branch_summary(&summary));
+                }
+                None => out.imported(source),
             },
-            Some("compaction") => self.compaction(entry, &line, out),
-            Some("checkpoint") => out.record(&line, 1, "checkpoint", |it| checkpoint(entry, it)),
-            Some("session_info") if entry.string("name").is_some() => {
-                out.record(&line, 1, "label", |it| {
-                    it.raw("label", entry.get("name").unwrap_or_default())
-                })
+            Some("compaction") => self.compaction(source, out),
+            Some("checkpoint") => checkpoint(entry, &mut out.record(source, 1, "checkpoint")),
+            Some("session_info") if entry.quoted("name").is_some() => {
+                out.record(source, 1, "label").optional("label", entry.get("name"));
             }
             kind => {
                 if !matches!(kind, Some(kind) if SETTINGS.contains(&kind)) {
@@ -161,40 +195,34 @@ impl Session {
                     });
                     out.unknown(what, place);
                 }
-                out.imported(&line, entry.text())
+                out.imported(source);
             }
         }
+        false
     }
 
-    fn compaction(
-        &self,
-        entry: &Object<'_>,
-        line: &SourceLine<'_>,
-        out: &mut Translation,
-    ) -> anyhow::Result<()> {
+    fn compaction(&self, source: &RecordSource<'_>, out: &mut Translation<'_>) {
+        let entry = source.line.value;
         let by_index = entry.number("firstKeptEntryIndex").and_then(|index| self.at_index(index));
         let by_index = by_index.map(|place| Cow::Owned(id::address(place.offset)));
         let first_kept = by_index.or_else(|| entry.string("firstKeptEntryId"));
         let first_kept = first_kept.filter(|id| !id.is_empty()).unwrap_or("(none)".into());
-        let details = entry.get("details").and_then(|raw| Object::parse(raw).ok());
-        let list = |name: &str| -> Vec<&str> {
-            details.as_ref().and_then(|it| it.get(name)).and_then(elements).unwrap_or_default()
-        };
-        out.record(line, 1, "compaction", |it| {
-            it.raw("summary", entry.get("summary").unwrap_or("\"\""))
-                .string("first_kept_entry_id", &first_kept)
-                .optional(Members::raw, "tokens_before", entry.get("tokensBefore"))
-                .object("details", |it| {
-                    it.list("read_files", list("readFiles"))
-                        .list("modified_files", list("modifiedFiles"))
-                })
-        })
+        let details = entry.object("details");
+        let list = |name| details.into_iter().flat_map(move |it| it.list(name)).map(Value::text);
+        out.record(source, 1, "compaction")
+            .raw("summary", entry.get("summary").unwrap_or("\"\""))
+            .string("first_kept_entry_id", &first_kept)
+            .optional("tokens_before", entry.get("tokensBefore"))
+            .object("details", |it| {
+                it.list("read_files", list("readFiles"))
+                    .list("modified_files", list("modifiedFiles"));
+            });
     }
 
     /// Returns the place of a record by its index in the file, as version 1 names the first kept one.
     fn at_index(&self, index: u64) -> Option<SourcePlace> {
         let index = usize::try_from(index).ok()?;
-        let headers = usize::from(self.header.is_some_and(|(_, header)| header < index));
+        let headers = usize::from(self.header.is_some_and(|header| header < index));
         let node = index.checked_sub(headers).filter(|node| *node < self.tree.len())?;
         Some(self.tree.entry(Node::try_from(node).ok()?).place)
     }
@@ -205,35 +233,35 @@ const SETTINGS: [&str; 6] =
     ["thinking_level_change", "model_change", "custom", "label", "session_info", "session"];
 
 /// Writes the header of the session.
-fn header(object: &Object<'_>, place: SourcePlace, out: &mut Translation) -> anyhow::Result<()> {
-    let id = object.string("id").unwrap_or_else(|| Cow::Owned(id::address(place.offset)));
-    let ts = object.get("timestamp").and_then(time::of_text);
-    let line = SourceLine { place, id: id.clone(), ts };
-    out.record(&line, 1, "session", |it| {
-        it.string("key", &id).optional(Members::raw, "created", object.get("timestamp")).object(
-            "source",
-            |it| {
-                it.string("dialect", "pi")
-                    .number("version", object.number("version").unwrap_or(1))
-                    .optional(Members::raw, "cwd", object.get("cwd"))
-                    .optional(Members::raw, "parent", object.get("parentSession"))
-            },
-        )
-    })
+fn header(line: SourceLine<'_>, version: u64, out: &mut Translation<'_>) {
+    let entry = line.value;
+    let address = || Cow::Owned(id::address(line.place.offset));
+    let id = entry.string("id").unwrap_or_else(address);
+    let ts = entry.get("timestamp").map(Time::Text);
+    let source = RecordSource { line, id, ts };
+    out.record(&source, 1, "session")
+        .string("key", &source.id)
+        .optional("created", entry.get("timestamp"))
+        .object("source", |it| {
+            it.string("dialect", "pi")
+                .number("version", version)
+                .optional("cwd", entry.get("cwd"))
+                .optional("parent", entry.get("parentSession"));
+        });
 }
 
 /// Adds the members of a checkpoint, which only GoClaw writes.
-fn checkpoint(entry: &Object<'_>, members: Members) -> Members {
-    let inner = entry.get("checkpoint").and_then(|raw| Object::parse(raw).ok());
-    let get = |name: &str| entry.get(name).or_else(|| inner.as_ref().and_then(|it| it.get(name)));
+fn checkpoint(entry: Value<'_>, record: &mut RecordWriter<'_>) {
+    let inner = entry.object("checkpoint");
+    let get = |name: &str| entry.get(name).or_else(|| inner.and_then(|it| it.get(name)));
     let list = |name: &str| get(name).filter(|raw| raw.starts_with('['));
-    members
+    record
         .raw("summary", get("summary").filter(|raw| raw.starts_with('"')).unwrap_or("\"\""))
-        .optional(Members::raw, "topics", list("topics"))
-        .optional(Members::raw, "key_decisions", list("keyDecisions"))
-        .optional(Members::raw, "open_questions", list("openQuestions"))
-        .optional(Members::raw, "tokens_at_checkpoint", get("tokensAtCheckpoint"))
-        .optional(Members::raw, "message_count_at_checkpoint", get("messageCountAtCheckpoint"))
+        .optional("topics", list("topics"))
+        .optional("key_decisions", list("keyDecisions"))
+        .optional("open_questions", list("openQuestions"))
+        .optional("tokens_at_checkpoint", get("tokensAtCheckpoint"))
+        .optional("message_count_at_checkpoint", get("messageCountAtCheckpoint"));
 }
 
 /// Returns the text that pi sends for the summary of a branch.

@@ -1,58 +1,90 @@
-//! Reads lines of a source at known places, a large window at a time, so that reading in file order is fast.
+//! Lines of a source that hold an object.
 
 use crate::finding::Place;
 use crate::input::Input;
-use crate::input::line::{LineObject, read_line};
+use crate::input::line::{MAX_DEPTH, read_line};
 use crate::input::origin::SourcePlace;
+use crate::input::rope::Window;
+use crate::json::outline::{Outline, Value};
 use anyhow::Context;
+use std::ops::Range;
 
-/// The number of bytes to read at once.
-const WINDOW: u64 = 256 * 1024;
+/// The object of a line.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceLine<'a> {
+    /// The object.
+    pub value: Value<'a>,
+    /// The place of the line, or of the object if the line is damaged.
+    pub place: SourcePlace,
+    /// The offset of the object's text in the source.
+    at: u64,
+}
 
-/// A reader of lines at known places.
+impl<'a> SourceLine<'a> {
+    /// Returns the line with the text `text`, which begins at byte `at` of the source, or `None` if it is not an
+    /// object.
+    #[must_use]
+    pub fn of(
+        text: &'a str,
+        at: u64,
+        place: SourcePlace,
+        outline: &'a mut Outline,
+    ) -> Option<SourceLine<'a>> {
+        let value = outline.read(text, MAX_DEPTH).filter(|value| value.is_object())?;
+        let lead = value.text().as_ptr() as usize - text.as_ptr() as usize;
+        Some(SourceLine { value, place, at: at + lead as u64 })
+    }
+
+    /// Returns the line with these bytes, or `None` if it does not hold exactly one object.
+    #[must_use]
+    pub fn read(
+        bytes: &'a [u8],
+        place: SourcePlace,
+        outline: &'a mut Outline,
+    ) -> Option<SourceLine<'a>> {
+        let text = simdutf8::basic::from_utf8(bytes).ok()?;
+        SourceLine::of(text, place.offset, place, outline)
+    }
+
+    /// Returns the place in the source of `part`, if it is a slice of the object's text.
+    #[must_use]
+    pub fn range(&self, part: &str) -> Option<Range<u64>> {
+        let text = self.value.text();
+        let from = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+        let is_inside = from + part.len() <= text.len();
+        let from = self.at + from as u64;
+        is_inside.then(|| from..from + part.len() as u64)
+    }
+}
+
+/// A reader of lines at known places. Reading them in file order is fast.
 #[derive(Debug)]
 pub struct SourceReader<'i> {
     input: &'i Input,
-    begin: u64,
-    /// The bytes from `begin` on, followed by bytes of an earlier window. The memory is reused, because allocating it
-    /// again would take as long as reading.
-    window: Vec<u8>,
-    held: usize,
+    window: Window,
+    outline: Outline,
 }
 
 impl<'i> SourceReader<'i> {
     /// Creates a reader of `input`.
     #[must_use]
     pub fn new(input: &'i Input) -> SourceReader<'i> {
-        SourceReader { input, begin: 0, window: Vec::new(), held: 0 }
+        SourceReader { input, window: Window::default(), outline: Outline::default() }
     }
 
-    /// Returns the object of the line at `place`.
+    /// Returns the line at `place`, or `None` if it does not hold an object.
     ///
     /// # Errors
     /// Fails if the input cannot be read.
-    pub fn object(&mut self, place: SourcePlace) -> anyhow::Result<Option<LineObject<'_>>> {
-        let (from, to) = (place.offset, place.offset + place.length);
-        if from < self.begin || to > self.begin + self.held as u64 {
-            self.move_to(from, (to - from).max(WINDOW))?;
-        }
-        let at = |offset: u64| usize::try_from(offset - self.begin).unwrap_or(usize::MAX);
-        let held = &self.window[..self.held];
-        let bytes = held.get(at(from)..at(to)).unwrap_or_default();
+    pub fn line(&mut self, place: SourcePlace) -> anyhow::Result<Option<SourceLine<'_>>> {
         let SourcePlace { line, offset, length } = place;
-        let place = Place { input: self.input.name.clone(), line: Some(line), offset, length };
-        Ok(read_line(bytes, place, 0).into_iter().find_map(Result::ok))
-    }
-
-    /// Reads the next `length` bytes from offset `from`; fewer at the end of the input.
-    fn move_to(&mut self, from: u64, length: u64) -> anyhow::Result<()> {
-        let length = usize::try_from(length)?;
-        if self.window.len() < length {
-            self.window.resize(length, 0);
-        }
-        let read = self.input.read_at(from, &mut self.window[..length]);
-        self.held = read.with_context(|| format!("cannot read '{}'", self.input.name))?;
-        self.begin = from;
-        Ok(())
+        let input = self.input;
+        let bytes = self.window.bytes(input, offset, usize::try_from(length)?);
+        let bytes = bytes.with_context(|| format!("cannot read '{}'", input.name))?;
+        let own = Place { input: input.name.clone(), line: Some(line), offset, length };
+        let object = read_line(bytes, own, 0).into_iter().find_map(Result::ok);
+        let Some(line) = object else { return Ok(None) };
+        let (text, at) = (line.object.text(), offset + line.object.offset_in(bytes));
+        Ok(SourceLine::of(text, at, place, &mut self.outline))
     }
 }

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 pub fn rebuild(text: &str, leaf: Option<&str>) -> (String, Vec<String>) {
     let input = Input::memory("t", text.as_bytes().to_vec());
     let directory = PathBuf::from("/nonexistent");
-    let input = match open(input, &Choice { from: None, leaf: leaf.map(str::to_owned), directory })
-    {
+    let leaf = leaf.map(str::to_owned);
+    let input = match open(input, &Choice { leaf, directory, ..Choice::default() }) {
         Ok(input) => input,
         Err(error) => return (format!("{error:#}"), Vec::new()),
     };

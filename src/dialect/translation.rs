@@ -4,32 +4,39 @@
 //! Every record names the line it comes from: its id is the id in that line or, if the line has none, `@` and the
 //! line's byte offset. If a line becomes several records, the ids of the second and later ones end in `.2`, `.3` and so
 //! on.
+//!
+//! Long values keep their bytes, so the text consists of parts of the source, and of what is written between them. Only
+//! the latter is stored. Records are written in any order, each line of the source into a [`Chunk`], and the chunks then
+//! make up the text.
 
+use crate::dialect::Choice;
+pub use crate::dialect::draft::Chunk;
+use crate::dialect::draft::Draft;
+use crate::dialect::source::{SourceLine, SourceReader};
+use crate::dialect::time::Time;
+use crate::dialect::writer::{RecordWriter, Reply, ReplyPart, split_blocks};
 use crate::finding::Finding;
 use crate::finding::rules::Rule;
 use crate::input::Input;
-use crate::input::line::LineObject;
+use crate::input::line::read_line;
 use crate::input::lines::Lines;
-use crate::input::origin::{Origin, Remark, SourcePlace};
-use crate::input::spool::Spool;
-use crate::json;
-use crate::json::write::Members;
+use crate::input::origin::{Origin, Remark, SourceFile, SourcePlace};
+use crate::json::outline::Outline;
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
 
-/// A line of the source that becomes records.
+/// The source of a record: a line, and the members that its records get.
 #[derive(Clone, Debug)]
-pub struct SourceLine<'a> {
-    /// Its place.
-    pub place: SourcePlace,
-    /// The id of its first record.
+pub struct RecordSource<'a> {
+    /// The line.
+    pub line: SourceLine<'a>,
+    /// The id of the first record.
     pub id: Cow<'a, str>,
-    /// Its time in Unix seconds, as JSON.
-    pub ts: Option<String>,
+    /// The time.
+    pub ts: Option<Time<'a>>,
 }
 
-impl SourceLine<'_> {
+impl RecordSource<'_> {
     /// Returns the id of record `number` of the line, counted from 1.
     fn id(&self, number: usize) -> Cow<'_, str> {
         match number {
@@ -39,215 +46,187 @@ impl SourceLine<'_> {
     }
 }
 
+/// The type of records that only keep what another program wrote.
+pub const IMPORTED: &str = "imported";
+
 /// A translation that is being written.
 #[derive(Debug)]
-pub struct Translation {
-    spool: Spool,
-    origin: Origin,
-    buffer: String,
+pub struct Translation<'i> {
+    source: &'i Input,
+    draft: Draft,
+    /// The header of the session, which comes before the chunks.
+    header: Option<(SourcePlace, Chunk)>,
+    /// The chunks of the text, in order.
+    chunks: Vec<(SourcePlace, Chunk)>,
+    /// For each line, its record of the type [`IMPORTED`], if records are kept that are not part of the text.
+    kept: Option<Vec<(SourcePlace, Chunk)>>,
+    remarks: Vec<Remark>,
+    notes: Vec<Remark>,
     /// By the description of something unknown: the number of times that it occurred, and the first place.
     unknown: HashMap<String, (usize, SourcePlace)>,
+    files: Vec<SourceFile>,
+    /// True after a compaction or checkpoint.
+    has_views: bool,
 }
 
-/// A part of a reply.
-#[derive(Clone, Debug)]
-pub enum ReplyPart<'a> {
-    /// A block that is not a call, as JSON.
-    Block(Cow<'a, str>),
-    /// A tool call: its id, its name and its input, all as JSON.
-    Call(Cow<'a, str>, Cow<'a, str>, Cow<'a, str>),
-}
-
-impl<'a> ReplyPart<'a> {
-    /// Returns a text block with the JSON string `text`.
+impl<'i> Translation<'i> {
+    /// Begins the translation of `source`.
     #[must_use]
-    pub fn text(text: &str) -> ReplyPart<'a> {
-        ReplyPart::Block(Cow::Owned(text_block(text)))
-    }
-}
-
-/// A reply: its parts in order, and the members of its first record.
-#[derive(Clone, Debug, Default)]
-pub struct Reply<'a> {
-    /// Its parts.
-    pub parts: Vec<ReplyPart<'a>>,
-    /// The model, as JSON.
-    pub model: Option<&'a str>,
-    /// The provider, as JSON.
-    pub provider: Option<&'a str>,
-    /// The reason why it ended.
-    pub stop_reason: Option<&'a str>,
-    /// The token counts, as JSON.
-    pub usage: Option<Cow<'a, str>>,
-    /// Reasoning that is never sent.
-    pub reasoning: Option<String>,
-    /// True if it was interrupted. Then only its text is kept.
-    pub is_interrupted: bool,
-}
-
-/// A tool result.
-#[derive(Clone, Debug)]
-pub struct ToolResult<'a> {
-    /// The id of the call, as JSON.
-    pub call: &'a str,
-    /// The content, as JSON.
-    pub content: Cow<'a, str>,
-    /// True if the tool failed.
-    pub is_error: bool,
-}
-
-impl Translation {
-    /// Begins a translation. A long one is written to a temporary file in `directory`.
-    #[must_use]
-    pub fn new(directory: &Path) -> Translation {
-        let spool = Spool::new(directory.to_owned());
-        let (origin, buffer, unknown) = Default::default();
-        Translation { spool, origin, buffer, unknown }
+    pub fn new(source: &'i Input, choice: &Choice) -> Translation<'i> {
+        Translation {
+            source,
+            draft: Draft::new(&choice.directory),
+            header: None,
+            chunks: Vec::new(),
+            kept: choice.keeps_all.then(Vec::new),
+            remarks: Vec::new(),
+            notes: Vec::new(),
+            unknown: HashMap::new(),
+            files: Vec::new(),
+            has_views: false,
+        }
     }
 
-    /// Passes each line of `input` that holds an object to `take`, and keeps the findings about the others.
+    /// Sets the files that the source consists of, if these are several.
+    pub fn set_files(&mut self, files: Vec<SourceFile>) {
+        self.files = files;
+    }
+
+    /// Passes each line of the source that holds an object to `take`, and keeps the findings about the others.
     ///
     /// # Errors
-    /// Fails if the input cannot be read.
+    /// Fails if the source cannot be read.
     pub fn each_line(
         &mut self,
-        input: &Input,
-        mut take: impl FnMut(&LineObject<'_>, &mut Translation),
+        take: &mut dyn FnMut(SourceLine<'_>, &mut Translation<'i>),
     ) -> anyhow::Result<()> {
-        let mut lines = Lines::of(input);
-        while let Some(batch) = lines.batch()? {
-            for line in batch {
-                match line {
-                    Ok(line) => take(&line, self),
-                    Err(finding) => self.finding(finding),
+        let mut outline = Outline::default();
+        let mut lines = Lines::unscanned(self.source);
+        while let Some(mut batch) = lines.batch()? {
+            while let Some((bytes, place)) = batch.next_bytes() {
+                let begin = SourcePlace::of(&place);
+                match SourceLine::read(bytes, begin, &mut outline) {
+                    Some(line) => take(line, self),
+                    None => {
+                        for line in read_line(bytes, place, 0) {
+                            match line {
+                                Ok(line) => {
+                                    let place = SourcePlace::of(&line.place);
+                                    let at = begin.offset + line.object.offset_in(bytes);
+                                    let text = line.object.text();
+                                    let line = SourceLine::of(text, at, place, &mut outline);
+                                    line.into_iter().for_each(|line| take(line, self));
+                                }
+                                Err(finding) => self.finding(finding),
+                            }
+                        }
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    /// Writes a record of type `kind` with the members that `add` adds. `number` is its number among the records that
-    /// the line becomes, counted from 1.
-    ///
-    /// # Errors
-    /// Fails if the text cannot be written.
-    pub fn record(
-        &mut self,
-        line: &SourceLine<'_>,
+    /// Returns a reader of lines of the source.
+    #[must_use]
+    pub fn reader(&self) -> SourceReader<'i> {
+        SourceReader::new(self.source)
+    }
+
+    /// Returns the text that `write` writes. It is not part of the translation before [`Translation::add`].
+    pub fn chunk(&mut self, write: impl FnOnce(&mut Translation<'i>)) -> Chunk {
+        let begin = self.draft.begin_chunk();
+        write(self);
+        self.draft.end_chunk(begin)
+    }
+
+    /// Appends the chunk of the line at `place`.
+    pub fn add(&mut self, place: SourcePlace, chunk: Chunk) {
+        if !chunk.is_empty() {
+            self.chunks.push((place, chunk));
+        }
+    }
+
+    /// Writes records of the line at `place` and appends them.
+    pub fn append(&mut self, place: SourcePlace, write: impl FnOnce(&mut Translation<'i>)) {
+        let chunk = self.chunk(write);
+        self.add(place, chunk);
+    }
+
+    /// Writes the header of the session, which names the line at `place` as its source.
+    pub fn header(&mut self, place: SourcePlace, write: impl FnOnce(&mut Translation<'i>)) {
+        self.header = Some((place, self.chunk(write)));
+    }
+
+    /// Writes the record that keeps a line in case no chunk of the line is appended, if such lines are kept.
+    pub fn keep(&mut self, source: &RecordSource<'_>) {
+        if self.kept.is_some() {
+            let chunk = self.chunk(|out| out.imported(source));
+            self.kept.iter_mut().for_each(|kept| kept.push((source.line.place, chunk)));
+        }
+    }
+
+    /// Begins a record of type `kind`, which ends when the writer is dropped. `number` is its number
+    /// among the records that the line becomes, counted from 1.
+    pub fn record<'o>(
+        &'o mut self,
+        source: &'o RecordSource<'_>,
         number: usize,
         kind: &str,
-        add: impl FnOnce(Members) -> Members,
-    ) -> anyhow::Result<()> {
-        self.origin.places.push((self.spool.length(), line.place));
-        let members = Members::reusing(std::mem::take(&mut self.buffer));
-        let members = members.string("type", kind).string("id", &line.id(number));
-        let members = members.optional(Members::raw, "ts", line.ts.as_deref());
-        let text = add(members).into_line();
-        self.spool.write(text.as_bytes())?;
-        self.buffer = text;
-        Ok(())
-    }
-
-    /// Writes a prompt, whose `content` is JSON.
-    ///
-    /// # Errors
-    /// As [`Translation::record`].
-    pub fn user(&mut self, line: &SourceLine<'_>, content: &str) -> anyhow::Result<()> {
-        self.record(line, 1, "user", |it| it.raw("content", content))
-    }
-
-    /// Writes a tool result.
-    ///
-    /// # Errors
-    /// As [`Translation::record`].
-    pub fn result(
-        &mut self,
-        line: &SourceLine<'_>,
-        number: usize,
-        result: &ToolResult<'_>,
-    ) -> anyhow::Result<()> {
-        self.record(line, number, "tool_result", |it| {
-            it.raw("tool_use_id", result.call)
-                .raw("content", &result.content)
-                .flag("is_error", result.is_error)
-        })
+    ) -> RecordWriter<'o> {
+        self.has_views |= matches!(kind, "compaction" | "checkpoint");
+        let mut writer = RecordWriter::new(&mut self.draft, source.line);
+        writer.string("type", kind).string("id", &source.id(number));
+        writer.time("ts", source.ts.and_then(Time::micros));
+        writer
     }
 
     /// Writes a reply: a record with the blocks before its first call, one for each call, and one for each run of
-    /// blocks after a call.
-    ///
-    /// # Errors
-    /// As [`Translation::record`].
-    pub fn reply(&mut self, line: &SourceLine<'_>, reply: &Reply<'_>) -> anyhow::Result<()> {
-        self.reply_from(line, 1, reply)
-    }
-
-    /// Writes a reply as [`Translation::reply`] does, from record `number` of the line on.
-    ///
-    /// # Errors
-    /// As [`Translation::record`].
-    pub fn reply_from(
-        &mut self,
-        line: &SourceLine<'_>,
-        number: usize,
-        reply: &Reply<'_>,
-    ) -> anyhow::Result<()> {
+    /// blocks after a call. The first one is record `number` of the line.
+    pub fn reply(&mut self, source: &RecordSource<'_>, number: usize, reply: &Reply<'_>) {
         let (blocks, rest) = split_blocks(&reply.parts);
-        self.record(line, number, "assistant", |it| {
-            reply.add_to(it.list("content", blocks.iter().filter_map(block)))
-        })?;
-        self.more_of_reply(line, number + 1, rest)
+        self.record(source, number, "assistant").blocks("content", blocks).facts(reply);
+        self.more_of_reply(source, number + 1, rest);
     }
 
     /// Writes further parts of a reply, from record `number` of the line on.
-    ///
-    /// # Errors
-    /// As [`Translation::record`].
     pub fn more_of_reply(
         &mut self,
-        line: &SourceLine<'_>,
+        source: &RecordSource<'_>,
         mut number: usize,
-        parts: &[ReplyPart<'_>],
-    ) -> anyhow::Result<()> {
-        let mut parts = parts;
+        mut parts: &[ReplyPart<'_>],
+    ) {
         while let Some((first, rest)) = parts.split_first() {
-            if let ReplyPart::Call(id, name, call_input) = first {
-                self.record(line, number, "tool_use", |it| {
-                    it.raw("tool_use_id", id).raw("name", name).raw("input", call_input)
-                })?;
+            if let ReplyPart::Call { id, name, input } = first {
+                let mut record = self.record(source, number, "tool_use");
+                record.raw("tool_use_id", id).raw("name", name).raw("input", input);
                 parts = rest;
             } else {
                 let (blocks, rest) = split_blocks(parts);
-                self.record(line, number, "assistant", |it| {
-                    it.list("content", blocks.iter().filter_map(block))
-                })?;
+                self.record(source, number, "assistant").blocks("content", blocks);
                 parts = rest;
             }
             number += 1;
         }
-        Ok(())
     }
 
-    /// Keeps a record of the source that has no equivalent in clawutils, in a record that readers ignore.
-    ///
-    /// # Errors
-    /// As [`Translation::record`].
-    pub fn imported(&mut self, line: &SourceLine<'_>, source: &str) -> anyhow::Result<()> {
-        self.record(line, 1, IMPORTED, |it| it.raw("record", source))
+    /// Keeps a line that has no equivalent in clawutils, in a record that readers ignore.
+    pub fn imported(&mut self, source: &RecordSource<'_>) {
+        self.record(source, 1, IMPORTED).raw("record", source.line.value.text());
     }
 
     /// Adds a remark, which every program that reads the input reports.
     pub fn remark(&mut self, remark: Remark) {
-        self.origin.remarks.push(remark);
+        self.remarks.push(remark);
     }
 
     /// Adds a note, which only claw-check reports.
     pub fn note(&mut self, remark: Remark) {
-        self.origin.notes.push(remark);
+        self.notes.push(remark);
     }
 
     /// Adds the finding about a damaged line.
-    pub fn finding(&mut self, finding: Finding) {
+    fn finding(&mut self, finding: Finding) {
         let Finding { rule, place, id, message } = finding;
         let (place, id) = (SourcePlace::of(&place), id.map(|id| id.to_string()));
         self.remark(Remark { rule, place, id, message });
@@ -262,8 +241,8 @@ impl Translation {
     /// `rule`.
     ///
     /// # Errors
-    /// Fails if the text cannot be written.
-    pub fn finish(mut self, name: &str, rule: &'static Rule) -> anyhow::Result<Input> {
+    /// Fails if the text could not be written.
+    pub fn finish(mut self, rule: &'static Rule) -> anyhow::Result<Input> {
         let mut unknown: Vec<_> = std::mem::take(&mut self.unknown).into_iter().collect();
         unknown.sort_by_key(|(_, (_, place))| place.offset);
         for (what, (count, place)) in unknown {
@@ -273,64 +252,34 @@ impl Translation {
             };
             self.remark(Remark { rule, place, id: None, message });
         }
-        self.spool.finish(name, self.origin)
+        let chunks = self.chunks();
+        let mut offsets = Vec::with_capacity(chunks.len());
+        let texts = chunks.iter().map(|(_, chunk)| *chunk);
+        let input = self.draft.finish(self.source, texts, |offset| offsets.push(offset))?;
+        let places = offsets.into_iter().zip(chunks.into_iter().map(|(place, _)| place)).collect();
+        let Translation { remarks, notes, files, has_views, .. } = self;
+        Ok(input.with_origin(Origin { places, has_views, files, remarks, notes }))
     }
-}
 
-/// The type of records that only keep what another program wrote.
-pub const IMPORTED: &str = "imported";
-
-impl Reply<'_> {
-    /// Adds the members of the first record, except for its content.
-    fn add_to(&self, members: Members) -> Members {
-        members
-            .optional(Members::raw, "model", self.model)
-            .optional(Members::raw, "provider", self.provider)
-            .optional(Members::string, "stop_reason", self.stop_reason)
-            .optional(Members::raw, "usage", self.usage.as_deref())
-            .optional(Members::string, "reasoning", self.reasoning.as_deref())
-            .flag("interrupted", self.is_interrupted)
-    }
-}
-
-/// Splits off the blocks before the first call.
-fn split_blocks<'p, 'a>(parts: &'p [ReplyPart<'a>]) -> (&'p [ReplyPart<'a>], &'p [ReplyPart<'a>]) {
-    let end = parts.iter().position(|part| matches!(part, ReplyPart::Call(..)));
-    parts.split_at(end.unwrap_or(parts.len()))
-}
-
-fn block<'p>(part: &'p ReplyPart<'_>) -> Option<&'p str> {
-    match part {
-        ReplyPart::Block(block) => Some(block),
-        ReplyPart::Call(..) => None,
-    }
-}
-
-/// Returns a text block with the JSON string `text`.
-#[must_use]
-pub fn text_block(text: &str) -> String {
-    let members = Members::with_capacity(text.len() + 21).string("type", "text");
-    members.raw("text", text).into_json()
-}
-
-/// Returns an image block with base64 data. Type and data are JSON strings.
-#[must_use]
-pub fn image_block(media_type: &str, data: &str) -> String {
-    Members::of_type("image")
-        .object("source", |it| {
-            it.string("type", "base64").raw("media_type", media_type).raw("data", data)
-        })
-        .into_json()
-}
-
-/// Returns an image block for a URL, which may contain the data.
-#[must_use]
-pub fn image_url_block(url: &str) -> String {
-    let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    match data {
-        Some((media_type, data)) => image_block(&json::quote(media_type), &json::quote(data)),
-        None => Members::of_type("image")
-            .object("source", |it| it.string("type", "url").string("url", url))
-            .into_json(),
+    /// Returns the chunks of the text in order. If lines are kept, each line without a chunk comes before the first
+    /// later line that has one.
+    fn chunks(&mut self) -> Vec<(SourcePlace, Chunk)> {
+        let chunks = std::mem::take(&mut self.chunks);
+        let mut all: Vec<_> = self.header.take().into_iter().collect();
+        let Some(kept) = self.kept.take() else {
+            all.extend(chunks);
+            return all;
+        };
+        let used: HashSet<u64> = chunks.iter().map(|(place, _)| place.offset).collect();
+        let is_unused = |(place, _): &(SourcePlace, Chunk)| !used.contains(&place.offset);
+        let mut kept = kept.into_iter().filter(is_unused).peekable();
+        for (place, chunk) in chunks {
+            while let Some(line) = kept.next_if(|(line, _)| line.offset < place.offset) {
+                all.push(line);
+            }
+            all.push((place, chunk));
+        }
+        all.extend(kept);
+        all
     }
 }

@@ -18,7 +18,7 @@ use std::thread;
 /// The maximum number of bytes requested by one read.
 pub const BLOCK: usize = 256 * 1024;
 /// The page size in bytes. Reads into a page-aligned buffer are several times faster on some processors.
-const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 /// The smallest size, in bytes, at which reading with threads is faster.
 pub(super) const LARGE: u64 = 4 * 1024 * 1024;
 /// The number of batches that the reading thread prepares ahead of the caller.
@@ -164,13 +164,13 @@ impl WholeLines {
         Ok(&self.block.bytes()[self.length..])
     }
 
-    /// Splits the bytes into lines and scans each, unless that was done before.
-    fn split(&mut self) {
+    /// Splits the bytes into lines, unless that was done before. Scans each line if `scans` is true.
+    fn split(&mut self, scans: bool) {
         if !self.lines.is_empty() {
             return;
         }
         let all = &self.block.bytes()[..self.length];
-        let text = simdutf8::basic::from_utf8(all).ok();
+        let text = if scans { simdutf8::basic::from_utf8(all).ok() } else { None };
         let mut begin = 0;
         while begin < all.len() {
             let object = text.and_then(|text| object_at(text, begin, &mut self.spans));
@@ -211,6 +211,7 @@ fn object_at(text: &str, begin: usize, spans: &mut Vec<Span>) -> Option<Prepared
 #[derive(Debug)]
 pub struct Batches {
     current: WholeLines,
+    scans: bool,
     reader: Reader,
 }
 
@@ -226,15 +227,16 @@ enum Reader {
 }
 
 impl Batches {
-    /// Creates a reader of the batches in `part`, a range of byte offsets.
+    /// Creates a reader of the batches in `part`, a range of byte offsets. Only if `scans` is true, the batches have
+    /// objects.
     #[must_use]
-    pub fn new(input: &Input, part: Range<u64>) -> Batches {
+    pub fn new(input: &Input, part: Range<u64>, scans: bool) -> Batches {
         let is_large = part.end.saturating_sub(part.start) >= LARGE && processors() > 1;
         let reading =
             || BlockReading { input: input.clone(), part: part.clone(), carry: Vec::new() };
-        let ahead = if is_large { read_ahead(reading()) } else { None };
+        let ahead = if is_large { read_ahead(reading(), scans) } else { None };
         let reader = ahead.unwrap_or_else(|| Reader::Here(reading()));
-        Batches { current: WholeLines::default(), reader }
+        Batches { current: WholeLines::default(), scans, reader }
     }
 
     /// Returns the batch that was read last.
@@ -258,7 +260,7 @@ impl Batches {
                 let _ = empty.send(used);
             }
         }
-        self.current.split();
+        self.current.split(self.scans);
         Ok(!self.current.is_empty())
     }
 }
@@ -270,7 +272,7 @@ pub(super) fn processors() -> usize {
 
 /// Starts a thread that prepares batches until the end of the part, or until the receiver is dropped. Returns `None` if
 /// no thread can be started.
-fn read_ahead(mut reading: BlockReading) -> Option<Reader> {
+fn read_ahead(mut reading: BlockReading, scans: bool) -> Option<Reader> {
     let ((send_full, full), (empty, receive_empty)) = (channel(), channel::<WholeLines>());
     (0..AHEAD).try_for_each(|_| empty.send(WholeLines::default())).ok()?;
     let waiting = Arc::new(AtomicUsize::new(0));
@@ -282,7 +284,7 @@ fn read_ahead(mut reading: BlockReading) -> Option<Reader> {
             // Split the batch here only if another one is ready for the caller. Otherwise the caller is waiting for
             // this one, and might as well split it.
             if own_waiting.fetch_add(1, Ordering::Relaxed) > 0 {
-                batch.split();
+                batch.split(scans);
             }
             if send_full.send(outcome.map(|()| batch)).is_err() || is_last {
                 break;

@@ -30,6 +30,8 @@ pub struct Lines<'i> {
     range: Range<u64>,
     /// The offset at which the next input begins, counted over all inputs.
     base: u64,
+    /// True if the lines are scanned for objects.
+    scans: bool,
     open: Option<OpenInput<'i>>,
 }
 
@@ -69,7 +71,14 @@ impl<'i> Lines<'i> {
     /// line; it may end after the end of the inputs.
     #[must_use]
     pub fn new(inputs: &'i [Input], range: Range<u64>) -> Lines<'i> {
-        Lines { inputs: inputs.iter(), range, base: 0, open: None }
+        Lines { inputs: inputs.iter(), range, base: 0, scans: true, open: None }
+    }
+
+    /// Creates a reader of the bytes of all lines of one input, for code that scans them itself; see
+    /// [`LineBatch::next_bytes`].
+    #[must_use]
+    pub fn unscanned(input: &'i Input) -> Lines<'i> {
+        Lines { scans: false, ..Lines::of(input) }
     }
 
     /// Creates a reader of all lines of one input.
@@ -113,7 +122,8 @@ impl<'i> Lines<'i> {
         let own = |offset: u64| offset.saturating_sub(base).min(input.length);
         let (from, to) = (own(self.range.start), own(self.range.end));
         let next = Next { index: 0, offset: from, number: (from == 0).then_some(1) };
-        self.open = Some(OpenInput { input, base, batches: Batches::new(input, from..to), next });
+        let batches = Batches::new(input, from..to, self.scans);
+        self.open = Some(OpenInput { input, base, batches, next });
         true
     }
 }
@@ -138,7 +148,13 @@ impl<'h> Iterator for LineBatch<'h> {
     }
 }
 
-impl LineBatch<'_> {
+impl<'h> LineBatch<'h> {
+    /// Returns the bytes of the next line, and its place.
+    pub fn next_bytes(&mut self) -> Option<(&'h [u8], Place)> {
+        let (index, place) = self.advance()?;
+        Some((self.batch.line(index).0, place))
+    }
+
     /// Moves past the next line. Returns its index in the batch, and its place.
     fn advance(&mut self) -> Option<(usize, Place)> {
         let Next { index, offset, number } = *self.next;

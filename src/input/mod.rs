@@ -9,11 +9,13 @@ pub mod block;
 pub mod line;
 pub mod lines;
 pub mod origin;
+pub mod rope;
 pub mod spool;
 
 use crate::finding::{Finding, Place};
 use anyhow::Context;
 use origin::Origin;
+use rope::Rope;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
@@ -38,6 +40,7 @@ pub struct Input {
 enum InputStore {
     File(File),
     Memory(Vec<u8>),
+    Rope(Rope),
 }
 
 impl Input {
@@ -67,6 +70,24 @@ impl Input {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(Input::memory(name, bytes))
+    }
+
+    /// Creates an input from a text that consists of parts of others.
+    #[must_use]
+    pub fn rope(name: &str, rope: Rope) -> Input {
+        let (name, length, position) = (name.into(), rope.length(), Arc::default());
+        Input { name, length, store: Arc::new(InputStore::Rope(rope)), position, origin: None }
+    }
+
+    /// Returns its bytes if they are in memory.
+    #[must_use]
+    pub fn in_memory(&self) -> Option<&[u8]> {
+        match &*self.store {
+            InputStore::Memory(bytes) => {
+                Some(&bytes[..usize::try_from(self.length).unwrap_or(usize::MAX).min(bytes.len())])
+            }
+            InputStore::File(_) | InputStore::Rope(_) => None,
+        }
     }
 
     /// Returns the first `length` bytes as an input of the same name.
@@ -99,12 +120,9 @@ impl Input {
     /// # Errors
     /// Fails if it cannot be read.
     pub fn bytes(&self) -> anyhow::Result<Cow<'_, [u8]>> {
-        match &*self.store {
-            InputStore::Memory(bytes) => {
-                let length = usize::try_from(self.length).unwrap_or(usize::MAX).min(bytes.len());
-                Ok(Cow::Borrowed(&bytes[..length]))
-            }
-            InputStore::File(_) => self.part(0, self.length).map(Cow::Owned),
+        match self.in_memory() {
+            Some(bytes) => Ok(Cow::Borrowed(bytes)),
+            None => self.part(0, self.length).map(Cow::Owned),
         }
     }
 
@@ -155,6 +173,7 @@ impl Input {
                 buffer[..count].copy_from_slice(&bytes[from..from + count]);
                 return Ok(count);
             }
+            InputStore::Rope(rope) => return rope.read(offset, buffer).map(|()| buffer.len()),
             InputStore::File(file) => file,
         };
         let mut filled = 0;

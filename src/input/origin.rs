@@ -25,11 +25,17 @@ impl SourcePlace {
     pub fn of(place: &Place) -> SourcePlace {
         SourcePlace { line: place.line.unwrap_or(0), offset: place.offset, length: place.length }
     }
+}
 
-    fn in_input(self, input: &Arc<str>) -> Place {
-        let line = (self.line > 0).then_some(self.line);
-        Place { input: input.clone(), line, offset: self.offset, length: self.length }
-    }
+/// A file that is a part of the source, if the source consists of several.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    /// The offset in the source at which it begins.
+    pub begin: u64,
+    /// The number of lines of the source before it.
+    pub lines: u64,
+    /// Its name.
+    pub name: Arc<str>,
 }
 
 /// A finding from the translation. Unlike a [`Finding`], it can be shared by threads.
@@ -50,6 +56,10 @@ pub struct Remark {
 pub struct Origin {
     /// For each record, in order: the offset at which its text begins, and its source.
     pub places: Vec<(u64, SourcePlace)>,
+    /// True if the translation has view records or checkpoints.
+    pub has_views: bool,
+    /// The files that the source consists of, in order; none if it is one file.
+    pub files: Vec<SourceFile>,
     /// The findings that every program reports.
     pub remarks: Vec<Remark>,
     /// The findings that only claw-check reports, for example that the source has other branches.
@@ -67,27 +77,40 @@ impl Origin {
     /// Returns the place in the source for a place in the translated text.
     #[must_use]
     pub fn original(&self, place: &Place) -> Place {
-        self.source(place.offset).map_or_else(|| place.clone(), |it| it.in_input(&place.input))
+        let source = self.source(place.offset);
+        source.map_or_else(|| place.clone(), |source| self.in_file(source, &place.input))
+    }
+
+    /// Returns a place in the source as one in the file there. `input` is the name of the source.
+    fn in_file(&self, place: SourcePlace, input: &Arc<str>) -> Place {
+        let SourcePlace { line, offset, length } = place;
+        let file = self.files.partition_point(|file| file.begin <= offset).checked_sub(1);
+        let file = file.map(|file| &self.files[file]);
+        let (begin, lines) = file.map_or((0, 0), |file| (file.begin, file.lines));
+        Place {
+            input: file.map_or(input, |file| &file.name).clone(),
+            line: line.checked_sub(lines).filter(|line| *line > 0),
+            offset: offset - begin,
+            length,
+        }
     }
 
     /// Returns the findings that every program reports. `input` is the name of the source.
     pub fn findings<'o>(&'o self, input: &'o Arc<str>) -> impl Iterator<Item = Finding> + 'o {
-        self.remarks.iter().map(|remark| remark.finding(input))
+        self.remarks.iter().map(|remark| self.finding(remark, input))
     }
 
     /// Returns the findings that only claw-check reports.
     pub fn notes<'o>(&'o self, input: &'o Arc<str>) -> impl Iterator<Item = Finding> + 'o {
-        self.notes.iter().map(|remark| remark.finding(input))
+        self.notes.iter().map(|remark| self.finding(remark, input))
     }
-}
 
-impl Remark {
-    fn finding(&self, input: &Arc<str>) -> Finding {
+    fn finding(&self, remark: &Remark, input: &Arc<str>) -> Finding {
         Finding {
-            rule: self.rule,
-            place: self.place.in_input(input),
-            id: self.id.as_deref().map(Id::from),
-            message: self.message.clone(),
+            rule: remark.rule,
+            place: self.in_file(remark.place, input),
+            id: remark.id.as_deref().map(Id::from),
+            message: remark.message.clone(),
         }
     }
 }

@@ -1,12 +1,11 @@
 //! A text that is written once and then read as an input: in memory while it is short, else in a temporary file.
 
 use crate::input::Input;
-use crate::input::origin::Origin;
 use anyhow::Context;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The length in bytes up to which the text is kept in memory.
 const MAX_IN_MEMORY: usize = 8 * 1024 * 1024;
@@ -17,9 +16,13 @@ const PART: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct Spool {
     directory: PathBuf,
-    buffer: Vec<u8>,
+    /// The end of the text, which is not in the file yet.
+    end: String,
     file: Option<File>,
-    length: u64,
+    /// The length of the text in the file.
+    written: u64,
+    /// The error that ended writing to the file.
+    error: Option<io::Error>,
 }
 
 impl Spool {
@@ -27,62 +30,70 @@ impl Spool {
     /// which disappears with the process.
     #[must_use]
     pub fn new(directory: PathBuf) -> Spool {
-        Spool { directory, buffer: Vec::new(), file: None, length: 0 }
+        Spool { directory, end: String::new(), file: None, written: 0, error: None }
     }
 
     /// Returns the number of bytes written so far.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.length
+        self.written + self.end.len() as u64
     }
 
-    /// Appends bytes.
-    ///
-    /// # Errors
-    /// Fails if the temporary file cannot be created or written.
-    pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        self.buffer.extend_from_slice(bytes);
-        self.length += bytes.len() as u64;
-        let most = if self.file.is_some() { PART } else { MAX_IN_MEMORY };
-        if self.buffer.len() < most { Ok(()) } else { self.flush() }
+    /// Returns the end of the text, to append to it.
+    pub fn end(&mut self) -> &mut String {
+        &mut self.end
     }
 
-    fn flush(&mut self) -> anyhow::Result<()> {
-        let cannot = || {
-            let directory = self.directory.display();
-            format!(
-                "cannot write a temporary file in '{directory}'; set TMPDIR to another directory"
-            )
+    /// Moves the end of the text to the file if it has become too long for memory. [`Spool::finish`] returns the error
+    /// if that fails.
+    pub fn settle(&mut self) {
+        let is_in_file = self.file.is_some() || self.error.is_some();
+        if self.end.len() >= if is_in_file { PART } else { MAX_IN_MEMORY } {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.written += self.end.len() as u64;
+        if self.error.is_none() {
+            self.error = self.write().err();
+        }
+        self.end.clear();
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(unnamed(&self.directory)?),
         };
-        if self.file.is_none() {
-            self.file = Some(unnamed(&self.directory).with_context(cannot)?);
-        }
-        if let Some(file) = &mut self.file {
-            file.write_all(&self.buffer).with_context(cannot)?;
-        }
-        self.buffer.clear();
-        Ok(())
+        file.write_all(self.end.as_bytes())
     }
 
     /// Returns the text as the input `name`.
     ///
     /// # Errors
-    /// Fails if the temporary file cannot be written or read.
-    pub fn finish(mut self, name: &str, origin: Origin) -> anyhow::Result<Input> {
+    /// Fails if the temporary file could not be created, written or read.
+    pub fn finish(mut self, name: &str) -> anyhow::Result<Input> {
         if self.file.is_some() {
-            self.flush()?;
+            self.flush();
         }
-        let input = match self.file {
-            Some(file) => Input::file(name, file)?,
-            None => Input::memory(name, self.buffer),
+        let directory = self.directory.display();
+        let cannot = || {
+            format!(
+                "cannot write a temporary file in '{directory}'; set TMPDIR to another directory"
+            )
         };
-        Ok(input.with_origin(origin))
+        match (self.error, self.file) {
+            (Some(error), _) => Err(error).with_context(cannot),
+            (None, Some(file)) => Input::file(name, file).with_context(cannot),
+            (None, None) => Ok(Input::memory(name, self.end.into_bytes())),
+        }
     }
 }
 
 /// Creates a file without a name. On file systems that do not support this, creates a file and removes its name at
 /// once.
-fn unnamed(directory: &PathBuf) -> io::Result<File> {
+fn unnamed(directory: &Path) -> io::Result<File> {
     let mode = Mode::RUSR | Mode::WUSR;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(directory, flags | OFlags::TMPFILE, mode) {
@@ -94,5 +105,33 @@ fn unnamed(directory: &PathBuf) -> io::Result<File> {
             std::fs::remove_file(&path)?;
             Ok(File::from(file))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spool(directory: PathBuf) -> anyhow::Result<Input> {
+        let mut spool = Spool::new(directory);
+        for _ in 0..MAX_IN_MEMORY / PART + 2 {
+            spool.end().push_str(&["\"", &"x".repeat(PART), "\""].concat());
+            spool.settle();
+        }
+        assert_eq!(spool.length(), (MAX_IN_MEMORY / PART + 2) as u64 * (PART as u64 + 2));
+        spool.finish("t")
+    }
+
+    #[test]
+    fn a_long_text_goes_to_a_temporary_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let input = spool(directory.path().to_owned()).unwrap();
+        assert!(input.in_memory().is_none());
+        assert_eq!(input.part(PART as u64, PART as u64 + 4).unwrap(), b"x\"\"x");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        let error = spool(directory.path().join("none")).unwrap_err();
+        let text = format!("{error:#}");
+        assert!(text.starts_with("cannot write a temporary file in '"), "{text}");
+        assert!(text.contains("; set TMPDIR to another directory: No such file"), "{text}");
     }
 }

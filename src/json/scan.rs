@@ -109,11 +109,7 @@ impl<'a> Scan<'a> {
                         continue;
                     }
                 }
-                b'-' | b'0'..=b'9' => self.number(at)?,
-                b't' => self.word(at, b"true")?,
-                b'f' => self.word(at, b"false")?,
-                b'n' => self.word(at, b"null")?,
-                _ => return None,
+                _ => self.scalar(at)?,
             };
             // After a value: continue in its parent, or close the parent.
             loop {
@@ -136,6 +132,18 @@ impl<'a> Scan<'a> {
                 depth -= 1;
                 kinds >>= 1;
             }
+        }
+    }
+
+    /// Returns the end of the string, number or word that begins at `at`.
+    pub fn scalar(&mut self, at: usize) -> Option<usize> {
+        match self.at(at)? {
+            b'"' => self.string(at),
+            b'-' | b'0'..=b'9' => self.number(at),
+            b't' => self.word(at, b"true"),
+            b'f' => self.word(at, b"false"),
+            b'n' => self.word(at, b"null"),
+            _ => None,
         }
     }
 

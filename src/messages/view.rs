@@ -190,6 +190,10 @@ impl RecordAddress {
 
 impl Search<'_> {
     fn run(&mut self, end: u64, needles: &Needles) -> anyhow::Result<()> {
+        let has_none = |input: &Input| input.origin().is_some_and(|origin| !origin.has_views);
+        if self.inputs.iter().all(has_none) {
+            return Ok(());
+        }
         let mut lines = Backward::new(self.inputs, end, needles);
         while let Some(line) = lines.next_line()? {
             for record in record::in_line(&line).iter().rev() {

@@ -88,7 +88,12 @@ fn text(records: &[Value]) -> String {
 }
 
 fn rebuild(text: &str, leaf: Option<String>) -> Result<Rebuilt, String> {
-    let choice = Choice { from: Some(Dialect::Pi), leaf, directory: PathBuf::from("/nonexistent") };
+    let choice = Choice {
+        from: Some(Dialect::Pi),
+        leaf,
+        directory: PathBuf::from("/nonexistent"),
+        ..Choice::default()
+    };
     let input = Input::memory("t", text.as_bytes().to_vec());
     open(input, &choice)
         .and_then(|input| from_inputs(&[input], &RebuildOptions::default()))

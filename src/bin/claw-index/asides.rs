@@ -91,6 +91,6 @@ fn call(line: &Object<'_>) -> Option<(String, SourceCall)> {
         provider: Some("anthropic".to_owned()),
         counts,
     };
-    let timestamp = line.get("timestamp").and_then(of_text).and_then(|text| text.parse().ok());
+    let timestamp = line.get("timestamp").and_then(of_text).map(|micros| micros as f64 / 1e6);
     Some((id, SourceCall { timestamp, usage }))
 }

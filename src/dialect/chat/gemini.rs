@@ -1,9 +1,9 @@
 //! Translates Gemini API messages (`contents`) into records.
 
-use crate::dialect::translation::{
-    IMPORTED, Reply, ReplyPart, SourceLine, ToolResult, Translation, image_block, text_block,
-};
-use crate::json::{self, Object, elements};
+use crate::dialect::translation::{RecordSource, Translation};
+use crate::dialect::writer::{Block, Content, Reply, ReplyPart};
+use crate::json;
+use crate::json::outline::Value;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -18,87 +18,78 @@ pub struct Gemini {
 
 impl Gemini {
     /// Writes a message.
-    ///
-    /// # Errors
-    /// Fails if the translation cannot be written.
-    pub fn message(
-        &mut self,
-        message: &Object<'_>,
-        line: &SourceLine<'_>,
-        out: &mut Translation,
-    ) -> anyhow::Result<()> {
-        let parts = message.get("parts").and_then(elements).unwrap_or_default();
-        let parts: Vec<Object<'_>> =
-            parts.into_iter().filter_map(|raw| Object::parse(raw).ok()).collect();
+    pub fn message(&mut self, source: &RecordSource<'_>, out: &mut Translation<'_>) {
+        let message = source.line.value;
+        let parts = message.list("parts").filter(|part| part.is_object());
         match message.string("role").as_deref() {
-            Some("model") => out.reply(line, &self.reply(&parts)),
-            Some("user" | "function") | None => self.user(&parts, line, out),
+            Some("model") => out.reply(source, 1, &self.reply(parts)),
+            Some("user" | "function") | None => self.user(parts, source, out),
             Some(role) => {
-                out.unknown(format!("messages of the unknown role '{role}'"), line.place);
-                out.record(line, 1, IMPORTED, |it| it.raw("record", message.text()))
+                out.unknown(format!("messages of the unknown role '{role}'"), source.line.place);
+                out.imported(source);
             }
         }
     }
 
-    fn reply<'a>(&mut self, parts: &[Object<'a>]) -> Reply<'a> {
+    fn reply<'a>(&mut self, parts: impl Iterator<Item = Value<'a>>) -> Reply<'a> {
         let mut reply = Reply::default();
         for part in parts {
-            if let Some(text) = part.get("text").filter(|raw| raw.starts_with('"')) {
+            if let Some(text) = part.quoted("text") {
                 if part.is_true("thought") {
                     let text = json::string(text).unwrap_or_default();
                     reply.reasoning.get_or_insert_default().push_str(&text);
                 } else {
                     reply.parts.push(ReplyPart::text(text));
                 }
-            } else if let Some(Ok(call)) = inner(part, "functionCall", "function_call") {
+            } else if let Some(call) = inner(part, "functionCall", "function_call") {
                 let name = call.get("name").unwrap_or("\"\"");
-                let own = call.get("id").filter(|id| id.starts_with('"')).map(str::to_owned);
-                let id = own.unwrap_or_else(|| {
-                    self.calls += 1;
-                    json::quote(&format!("call_{}", self.calls))
-                });
+                let id = call.quoted("id").map_or_else(
+                    || {
+                        self.calls += 1;
+                        json::quote(&format!("call_{}", self.calls))
+                    },
+                    str::to_owned,
+                );
                 self.open.push_back((name.to_owned(), id.clone()));
-                let input = call.get("args").filter(|raw| raw.starts_with('{')).unwrap_or("{}");
-                let (id, name) = (Cow::Owned(id), Cow::Borrowed(name));
-                reply.parts.push(ReplyPart::Call(id, name, Cow::Borrowed(input)));
+                let input = call.object("args").map_or("{}", Value::text).into();
+                reply.parts.push(ReplyPart::Call { id: Cow::Owned(id), name, input });
             }
         }
         reply
     }
 
-    fn user(
+    fn user<'a>(
         &mut self,
-        parts: &[Object<'_>],
-        line: &SourceLine<'_>,
-        out: &mut Translation,
-    ) -> anyhow::Result<()> {
+        parts: impl Iterator<Item = Value<'a>>,
+        source: &RecordSource<'_>,
+        out: &mut Translation<'_>,
+    ) {
         let (mut number, mut blocks) = (0, Vec::new());
         for part in parts {
-            if let Some(text) = part.get("text").filter(|raw| raw.starts_with('"')) {
-                blocks.push(text_block(text));
-            } else if let Some(Ok(data)) = inner(part, "inlineData", "inline_data") {
+            if let Some(text) = part.quoted("text") {
+                blocks.push(Block::Text(text.into()));
+            } else if let Some(data) = inner(part, "inlineData", "inline_data") {
                 let media = data.get("mimeType").or_else(|| data.get("mime_type"));
-                blocks
-                    .push(image_block(media.unwrap_or("\"\""), data.get("data").unwrap_or("\"\"")));
-            } else if let Some(Ok(answer)) = inner(part, "functionResponse", "function_response") {
+                let (media, data) = (media.unwrap_or("\"\""), data.get("data").unwrap_or("\"\""));
+                blocks.push(Block::Image(media.into(), data.into()));
+            } else if let Some(answer) = inner(part, "functionResponse", "function_response") {
                 number += 1;
-                let call = self.call_of(&answer);
-                let content = Cow::Owned(response(answer.get("response").unwrap_or("{}")));
-                let result = ToolResult { call: &call, content, is_error: false };
-                out.result(line, number, &result)?;
+                out.record(source, number, "tool_result")
+                    .raw("tool_use_id", &self.call_of(answer))
+                    .raw("content", &response(answer.member("response")));
             } else {
-                out.unknown("parts of an unknown kind", line.place);
+                out.unknown("parts of an unknown kind", source.line.place);
             }
         }
-        if number > 0 && blocks.is_empty() {
-            return Ok(());
+        if number == 0 || !blocks.is_empty() {
+            let content = Content::Blocks(blocks);
+            out.record(source, number + 1, "user").content("content", &content);
         }
-        out.record(line, number + 1, "user", |it| it.list("content", blocks))
     }
 
     /// Returns the id of the call that a response belongs to: the id in the response, or else the id of the oldest open
     /// call with its name.
-    fn call_of(&mut self, response: &Object<'_>) -> String {
+    fn call_of(&mut self, response: Value<'_>) -> String {
         let (name, own) = (response.get("name"), response.get("id"));
         let is_it = |(call, id): &(String, String)| match own {
             Some(own) => id == own,
@@ -110,23 +101,17 @@ impl Gemini {
     }
 }
 
-fn inner<'a>(
-    part: &Object<'a>,
-    name: &str,
-    other: &str,
-) -> Option<Result<Object<'a>, serde_json::Error>> {
-    part.get(name).or_else(|| part.get(other)).map(Object::parse)
+fn inner<'a>(part: Value<'a>, name: &str, other: &str) -> Option<Value<'a>> {
+    part.object(name).or_else(|| part.object(other))
 }
 
 /// Returns the content of a response, as a JSON string: the text of its only member if that has a common name such as
 /// `output`, and otherwise the JSON of the whole response.
-fn response(raw: &str) -> String {
-    let only = Object::parse(raw).ok().and_then(|object| {
-        let mut members = object.members();
-        let first = members.next()?;
-        let is_usual = ["output", "result", "content", "error"].contains(&&*first.name());
-        (is_usual && members.next().is_none() && first.value.starts_with('"'))
-            .then(|| first.value.to_owned())
-    });
-    only.unwrap_or_else(|| json::quote(raw))
+fn response(response: Option<Value<'_>>) -> Cow<'_, str> {
+    let Some(response) = response else { return Cow::Borrowed("\"{}\"") };
+    let usual = ["output", "result", "content", "error"];
+    match usual.into_iter().find_map(|name| response.quoted(name)) {
+        Some(text) if response.len() == 1 => Cow::Borrowed(text),
+        _ => Cow::Owned(json::quote(response.text())),
+    }
 }

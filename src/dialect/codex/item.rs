@@ -1,11 +1,11 @@
 //! Translates items of the Responses API into records.
 
 use crate::dialect::blocks::text;
-use crate::dialect::translation::{
-    IMPORTED, Reply, ReplyPart, SourceLine, ToolResult, Translation, image_url_block, text_block,
-};
-use crate::json::write::{self, Members};
-use crate::json::{self, Object, elements};
+use crate::dialect::translation::{IMPORTED, RecordSource, Translation};
+use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
+use crate::json::outline::Value;
+use crate::json::write::Members;
+use crate::json::{self, Object};
 use std::borrow::Cow;
 
 /// The role of an item in a conversation.
@@ -30,7 +30,7 @@ pub enum Kind {
 impl Kind {
     /// Returns the kind of an item.
     #[must_use]
-    pub fn of(item: &Object<'_>) -> Kind {
+    pub fn of(item: Value<'_>) -> Kind {
         match (item.string("type").as_deref(), item.get("role")) {
             (Some("message"), Some("\"user\"")) => Kind::Prompt,
             (Some("message"), Some("\"assistant\"")) | (Some("reasoning"), _) => Kind::Reply,
@@ -45,49 +45,55 @@ impl Kind {
     }
 }
 
+/// The members of a reply that its items do not have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts<'a> {
+    /// The model, as JSON.
+    pub model: Option<&'a str>,
+    /// The counts of tokens: the prompt, the part of it that was in the cache, and the output.
+    pub usage: Option<[u64; 3]>,
+}
+
 /// Writes an item as one record or several. `number` is the number of the item's first record among those made
-/// from this line, counted from 1. `facts` are the model and the token counts, as JSON.
-///
-/// # Errors
-/// Fails if the translation cannot be written.
+/// from this line, counted from 1.
 pub fn write(
-    item: &Object<'_>,
-    line: &SourceLine<'_>,
+    item: Value<'_>,
+    source: &RecordSource<'_>,
     number: usize,
-    facts: (Option<&str>, Option<String>),
-    out: &mut Translation,
-) -> anyhow::Result<()> {
+    facts: Facts<'_>,
+    out: &mut Translation<'_>,
+) {
     let kind = Kind::of(item);
     match kind {
         Kind::Prompt => {
-            let content = content(item.get("content").unwrap_or("[]"));
-            out.record(line, number, "user", |it| it.raw("content", &content))
+            let content = item.member("content").map_or(Content::Blocks(Vec::new()), content);
+            out.record(source, number, "user").content("content", &content);
         }
+        Kind::Call if facts.usage.is_none() => out.more_of_reply(source, number, &parts(item)),
         Kind::Reply | Kind::Call => {
             let reply = Reply {
                 parts: parts(item),
-                model: facts.0,
+                model: facts.model,
                 provider: Some("\"openai\""),
-                usage: facts.1.map(Cow::Owned),
+                usage: facts.usage.map(Usage::Whole),
                 reasoning: reasoning(item),
                 ..Reply::default()
             };
-            match &reply.usage {
-                None if kind == Kind::Call => out.more_of_reply(line, number, &reply.parts),
-                _ => out.reply_from(line, number, &reply),
-            }
+            out.reply(source, number, &reply);
         }
         Kind::Output => {
-            let call = item.get("call_id").filter(|id| id.starts_with('"')).unwrap_or("\"\"");
-            let (content, is_error) = output(item.get("output").unwrap_or("\"\""));
-            out.result(line, number, &ToolResult { call, content, is_error })
+            let (content, is_error) = output(item.member("output"));
+            out.record(source, number, "tool_result")
+                .raw("tool_use_id", item.quoted("call_id").unwrap_or("\"\""))
+                .content("content", &content)
+                .flag("is_error", is_error);
         }
         _ => {
             if kind == Kind::Unknown {
                 let name = item.string("type").unwrap_or_default();
-                out.unknown(format!("items of the unknown type '{name}'"), line.place);
+                out.unknown(format!("items of the unknown type '{name}'"), source.line.place);
             }
-            out.record(line, number, IMPORTED, |it| it.raw("record", item.text()))
+            out.record(source, number, IMPORTED).raw("record", item.text());
         }
     }
 }
@@ -95,55 +101,51 @@ pub fn write(
 /// Returns the text of a prompt; `None` for other items, and for context that Codex added in the form of user
 /// messages.
 #[must_use]
-pub fn prompt(item: &Object<'_>) -> Option<String> {
+pub fn prompt(item: Value<'_>) -> Option<String> {
     if Kind::of(item) != Kind::Prompt {
         return None;
     }
-    let text = text(item.get("content")?);
+    let text = text(item.member("content")?);
     let is_context = ["<environment_context>", "<user_instructions>", "# AGENTS.md instructions"]
         .iter()
         .any(|begin| text.starts_with(begin));
     (!is_context).then_some(text)
 }
 
-/// Returns the content of a message, as JSON.
-fn content(raw: &str) -> Cow<'_, str> {
-    let Some(blocks) = elements(raw) else { return Cow::Borrowed(raw) };
-    Cow::Owned(write::list(blocks.into_iter().map(block)))
-}
-
-fn block(raw: &str) -> Cow<'_, str> {
-    let Ok(block) = Object::parse(raw) else { return Cow::Borrowed(raw) };
-    match block.string("type").as_deref() {
-        Some("input_text" | "output_text" | "text" | "refusal") => {
-            let text = block.get("text").or_else(|| block.get("refusal")).unwrap_or("\"\"");
-            Cow::Owned(text_block(text))
-        }
-        Some("input_image") => match block.string("image_url") {
-            Some(url) => Cow::Owned(image_url_block(&url)),
-            None => Cow::Borrowed(raw),
-        },
-        _ => Cow::Borrowed(raw),
+/// Returns the content of a message.
+fn content(content: Value<'_>) -> Content<'_> {
+    match content.elements() {
+        Some(blocks) => Content::Blocks(blocks.map(block).collect()),
+        None => Content::Json(content.text().into()),
     }
 }
 
-fn parts<'a>(item: &Object<'a>) -> Vec<ReplyPart<'a>> {
-    let quoted = |name: &str| item.get(name).filter(|raw| raw.starts_with('"'));
-    let call = |name: Cow<'a, str>, input: Cow<'a, str>| {
-        let id = quoted("call_id").or_else(|| quoted("id")).unwrap_or("\"\"");
-        vec![ReplyPart::Call(Cow::Borrowed(id), name, input)]
-    };
-    let name = Cow::Borrowed(quoted("name").unwrap_or("\"\""));
-    match item.string("type").as_deref() {
-        Some("message") => {
-            let content = item.get("content").unwrap_or("[]");
-            match elements(content) {
-                Some(blocks) => {
-                    blocks.into_iter().map(|raw| ReplyPart::Block(block(raw))).collect()
-                }
-                None => vec![ReplyPart::text(content)],
-            }
+fn block(block: Value<'_>) -> Block<'_> {
+    match block.string("type").as_deref() {
+        Some("input_text" | "output_text" | "text" | "refusal") => {
+            let text = block.get("text").or_else(|| block.get("refusal")).unwrap_or("\"\"");
+            Block::Text(text.into())
         }
+        Some("input_image") => match block.string("image_url") {
+            Some(url) => Block::image(&url),
+            None => Block::Json(block.text()),
+        },
+        _ => Block::Json(block.text()),
+    }
+}
+
+fn parts(item: Value<'_>) -> Vec<ReplyPart<'_>> {
+    let call = |name, input| {
+        let id = item.quoted("call_id").or_else(|| item.quoted("id")).unwrap_or("\"\"").into();
+        vec![ReplyPart::Call { id, name, input }]
+    };
+    let name = item.quoted("name").unwrap_or("\"\"");
+    match item.string("type").as_deref() {
+        Some("message") => match item.member("content").map(content) {
+            Some(Content::Blocks(blocks)) => blocks.into_iter().map(ReplyPart::Block).collect(),
+            Some(Content::Json(text)) => vec![ReplyPart::Block(Block::Text(text))],
+            _ => Vec::new(),
+        },
         Some("function_call") => {
             let arguments = item.string("arguments").unwrap_or_default();
             let is_object = Object::parse(&arguments).is_ok();
@@ -154,8 +156,8 @@ fn parts<'a>(item: &Object<'a>) -> Vec<ReplyPart<'a>> {
             call(name, Cow::Owned(input(&item.string("input").unwrap_or_default())))
         }
         Some("local_shell_call") => {
-            let action = item.get("action").filter(|raw| raw.starts_with('{')).unwrap_or("{}");
-            call(Cow::Borrowed("\"local_shell\""), Cow::Borrowed(action))
+            let action = item.object("action").map_or("{}", Value::text);
+            call("\"local_shell\"", Cow::Borrowed(action))
         }
         _ => Vec::new(),
     }
@@ -167,25 +169,25 @@ fn input(text: &str) -> String {
 }
 
 /// Returns the readable part of reasoning. Its encrypted part can be read only by the API that wrote it.
-fn reasoning(item: &Object<'_>) -> Option<String> {
-    let summary = item.get("summary").filter(|_| item.get("type") == Some("\"reasoning\""))?;
+fn reasoning(item: Value<'_>) -> Option<String> {
+    let summary = item.member("summary").filter(|_| item.get("type") == Some("\"reasoning\""))?;
     Some(text(summary)).filter(|text| !text.is_empty())
 }
 
 /// Returns the content of an output, and true if the tool failed. Old versions wrote an object that holds both.
-fn output(raw: &str) -> (Cow<'_, str>, bool) {
-    if raw.starts_with('{')
-        && let Ok(object) = Object::parse(raw)
-    {
-        let content = object.get("content").unwrap_or("\"\"");
-        return (content_or_text(content), object.get("success") == Some("false"));
+fn output(output: Option<Value<'_>>) -> (Content<'_>, bool) {
+    match output.filter(|output| output.is_object()) {
+        Some(object) => {
+            (content_or_text(object.member("content")), object.get("success") == Some("false"))
+        }
+        None => (content_or_text(output), false),
     }
-    (content_or_text(raw), false)
 }
 
-fn content_or_text(raw: &str) -> Cow<'_, str> {
-    match raw.as_bytes().first() {
-        Some(b'"' | b'[') => content(raw),
-        _ => Cow::Owned(json::quote(raw)),
+fn content_or_text(value: Option<Value<'_>>) -> Content<'_> {
+    let Some(value) = value else { return Content::Json("\"\"".into()) };
+    match value.text().as_bytes().first() {
+        Some(b'"' | b'[') => content(value),
+        _ => Content::Json(json::quote(value.text()).into()),
     }
 }

@@ -1,220 +1,179 @@
 //! Translates pi's messages into records.
 
-use crate::dialect::time;
-use crate::dialect::translation::{
-    Reply, ReplyPart, SourceLine, ToolResult, Translation, image_block, text_block,
-};
-use crate::json::write::{self, Members};
-use crate::json::{self, Object, elements};
-use std::borrow::Cow;
+use crate::dialect::translation::{RecordSource, Translation};
+use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
+use crate::json;
+use crate::json::outline::Value;
 
-/// A model and its provider.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Model {
-    provider: Option<String>,
-    name: Option<String>,
-}
-
-impl Model {
-    /// Returns the model that a record names, if it is a model change or a reply.
-    #[must_use]
-    pub fn of_entry(entry: &Object<'_>) -> Option<Model> {
-        match entry.get("type") {
-            Some("\"model_change\"") => Some(Model::of(entry, "modelId")),
-            Some("\"message\"") => {
-                let message = Object::parse(entry.get("message")?).ok()?;
-                let is_reply = message.get("role") == Some("\"assistant\"");
-                is_reply.then(|| Model::of(&message, "model"))
-            }
-            _ => None,
-        }
-    }
-
-    fn of(object: &Object<'_>, name: &str) -> Model {
-        let string = |name: &str| object.string(name).map(Cow::into_owned);
-        Model { provider: string("provider"), name: string(name) }
-    }
-}
-
-/// Translates a record with a message. `model` is the model that continues the conversation.
-///
-/// # Errors
-/// Fails if the translation cannot be written.
-pub fn message(
-    entry: &Object<'_>,
-    line: &SourceLine<'_>,
-    model: Option<&Model>,
-    out: &mut Translation,
-) -> anyhow::Result<()> {
-    let raw = entry.get("message").unwrap_or_default();
-    let Ok(message) = Object::parse(raw) else {
-        out.unknown("message records without a message", line.place);
-        return out.imported(line, entry.text());
+/// Returns the model that a record names and its provider, as JSON, if it is a model change or a reply.
+#[must_use]
+pub fn model(entry: Value<'_>) -> Option<[Option<&str>; 2]> {
+    let (object, name) = match entry.get("type") {
+        Some("\"message\"") => (entry.object("message")?, "model"),
+        Some("\"model_change\"") => (entry, "modelId"),
+        _ => return None,
     };
-    let ts = message.get("timestamp").and_then(time::of_millis).or_else(|| line.ts.clone());
-    let line = &SourceLine { ts, ..line.clone() };
-    let own = message.get("content").unwrap_or("[]");
+    let selects = name == "modelId" || object.get("role") == Some("\"assistant\"");
+    selects.then(|| [object.quoted(name), object.quoted("provider")])
+}
+
+/// Translates a record with a message. `is_same_model` is true if the model that wrote a reply continues the
+/// conversation. Returns true if the translation depends on that.
+pub fn message(source: &RecordSource<'_>, is_same_model: bool, out: &mut Translation<'_>) -> bool {
+    let Some(message) = source.line.value.object("message") else {
+        out.unknown("message records without a message", source.line.place);
+        out.imported(source);
+        return false;
+    };
     match message.string("role").as_deref() {
-        Some("user" | "custom" | "hookMessage") => out.user(line, &content(own)),
-        Some("assistant") => out.reply(line, &reply(&message, own, model)),
+        Some("user" | "custom" | "hookMessage") => {
+            let content = content(message.member("content"));
+            out.record(source, 1, "user").content("content", &content);
+        }
+        Some("assistant") => {
+            let (reply, has_thinking) = reply(message, is_same_model);
+            out.reply(source, 1, &reply);
+            return has_thinking;
+        }
         Some("toolResult") => {
-            let call = message.get("toolCallId").filter(|id| id.starts_with('"'));
-            let (call, is_error) = (call.unwrap_or("\"\""), message.is_true("isError"));
-            out.result(line, 1, &ToolResult { call, content: result(own), is_error })
+            out.record(source, 1, "tool_result")
+                .raw("tool_use_id", message.quoted("toolCallId").unwrap_or("\"\""))
+                .content("content", &result(message.member("content")))
+                .flag("is_error", message.is_true("isError"));
         }
         Some("bashExecution") if !message.is_true("excludeFromContext") => {
-            out.user(line, &json::quote(&bash_execution(&message)))
+            out.record(source, 1, "user").string("content", &bash_execution(message));
         }
-        Some("bashExecution") => out.imported(line, entry.text()),
+        Some("bashExecution") => out.imported(source),
         role => {
             let role = role.unwrap_or_default();
-            out.unknown(format!("messages of the unknown role '{role}'"), line.place);
-            out.imported(line, entry.text())
+            out.unknown(format!("messages of the unknown role '{role}'"), source.line.place);
+            out.imported(source);
         }
     }
+    false
 }
 
 /// Returns the content of a prompt. A string is kept unchanged, and images are converted to the form that records use.
 #[must_use]
-pub fn content(raw: &str) -> Cow<'_, str> {
-    match elements(raw) {
-        Some(blocks) => Cow::Owned(write::list(blocks.into_iter().map(block))),
-        None if raw.starts_with('"') => Cow::Borrowed(raw),
-        None => Cow::Borrowed("[]"),
+pub fn content(content: Option<Value<'_>>) -> Content<'_> {
+    let Some(content) = content else { return Content::Blocks(Vec::new()) };
+    match content.elements() {
+        Some(blocks) => Content::Blocks(blocks.map(block).collect()),
+        None if content.text().starts_with('"') => Content::Json(content.text().into()),
+        None => Content::Blocks(Vec::new()),
     }
 }
 
 /// Returns a block of a prompt or a result in the form that records use.
-fn block(raw: &str) -> Cow<'_, str> {
-    let Ok(block) = Object::parse(raw) else { return Cow::Borrowed(raw) };
+fn block(block: Value<'_>) -> Block<'_> {
     let get = |name: &str| block.get(name).unwrap_or("\"\"");
     match block.get("type") {
-        Some("\"text\"") => Cow::Owned(text_block(get("text"))),
+        Some("\"text\"") => Block::Text(get("text").into()),
         Some("\"image\"") if block.get("data").is_some() => {
-            Cow::Owned(image_block(get("mimeType"), get("data")))
+            Block::Image(get("mimeType").into(), get("data").into())
         }
-        _ => Cow::Borrowed(raw),
+        _ => Block::Json(block.text()),
     }
 }
 
 /// Returns the content of a result as pi sends it: one text if there is no image.
-fn result(raw: &str) -> Cow<'_, str> {
-    let Some(blocks) = elements(raw) else { return Cow::Borrowed(raw) };
-    let texts: Option<Vec<&str>> = blocks
-        .iter()
-        .map(|raw| {
-            let block = Object::parse(raw).ok()?;
-            let is_text = block.get("type") == Some("\"text\"");
-            block.get("text").filter(|text| is_text && text.len() > 1 && text.starts_with('"'))
-        })
-        .collect();
-    match texts.as_deref() {
-        Some([]) => Cow::Borrowed("\"\""),
-        // The text is a slice of the line, so it is not copied.
-        Some([text]) => Cow::Borrowed(text),
-        Some(texts) => {
-            let inner = texts.iter().map(|text| &text[1..text.len() - 1]);
-            Cow::Owned(["\"", &inner.collect::<Vec<_>>().join("\\n"), "\""].concat())
-        }
-        None => content(raw),
+fn result(own: Option<Value<'_>>) -> Content<'_> {
+    let Some(own) = own else { return Content::Lines(Vec::new()) };
+    let Some(blocks) = own.elements() else { return Content::Json(own.text().into()) };
+    match blocks.map(text).collect::<Option<Vec<&str>>>() {
+        Some(texts) => Content::Lines(texts),
+        None => content(Some(own)),
     }
 }
 
-fn reply<'a>(message: &Object<'a>, content: &'a str, now: Option<&Model>) -> Reply<'a> {
+/// Returns the text of a text block.
+fn text(block: Value<'_>) -> Option<&str> {
+    if block.get("type") == Some("\"text\"") { block.quoted("text") } else { None }
+}
+
+/// Returns a reply, and true if it has thinking.
+fn reply(message: Value<'_>, is_same_model: bool) -> (Reply<'_>, bool) {
     let stop_reason = message.get("stopReason");
     let is_interrupted = matches!(stop_reason, Some("\"error\"" | "\"aborted\""));
-    let is_same_model = now.is_none_or(|now| *now == Model::of(message, "model"));
     let keeps_thinking =
         is_same_model && message.get("api").is_none_or(|api| api == "\"anthropic-messages\"");
     let mut reply = Reply {
-        model: message.get("model").filter(|model| model.starts_with('"')),
-        provider: message.get("provider").filter(|provider| provider.starts_with('"')),
+        model: message.quoted("model"),
+        provider: message.quoted("provider"),
         stop_reason: match stop_reason {
-            Some("\"stop\"") => Some("end_turn"),
-            Some("\"length\"") => Some("max_tokens"),
-            Some("\"toolUse\"") => Some("tool_use"),
+            Some("\"stop\"") => Some("end_turn".into()),
+            Some("\"length\"") => Some("max_tokens".into()),
+            Some("\"toolUse\"") => Some("tool_use".into()),
             _ => None,
         },
-        usage: message.get("usage").and_then(usage),
+        usage: message.object("usage").and_then(usage),
         is_interrupted,
         ..Reply::default()
     };
-    for raw in elements(content).unwrap_or_default() {
-        let Ok(block) = Object::parse(raw) else { continue };
-        let get = |name: &str| block.get(name).filter(|raw| raw.starts_with('"'));
+    let mut has_thinking = false;
+    for block in message.list("content") {
         match block.get("type") {
-            Some("\"text\"") => reply.parts.push(ReplyPart::text(get("text").unwrap_or("\"\""))),
+            Some("\"text\"") => {
+                reply.parts.push(ReplyPart::text(block.quoted("text").unwrap_or("\"\"")));
+            }
             // Of an interrupted reply, only the text is kept.
             _ if is_interrupted => {}
-            Some("\"thinking\"") => match thinking(&block, is_same_model, keeps_thinking) {
-                Thinking::Part(part) => reply.parts.push(part),
-                Thinking::Reasoning(text) => {
-                    let reasoning = reply.reasoning.get_or_insert_default();
-                    reasoning.push_str(&text);
+            Some("\"thinking\"") => {
+                has_thinking = true;
+                match thinking(block, is_same_model, keeps_thinking) {
+                    Thinking::Block(block) => reply.parts.push(ReplyPart::Block(block)),
+                    Thinking::Reasoning(text) => {
+                        reply.reasoning.get_or_insert_default().push_str(&text);
+                    }
+                    Thinking::None => {}
                 }
-                Thinking::None => {}
-            },
+            }
             Some("\"toolCall\"") => {
-                let arguments = block.get("arguments").filter(|input| input.starts_with('{'));
-                let quoted = |name| Cow::Borrowed(get(name).unwrap_or("\"\""));
-                let input = Cow::Borrowed(arguments.unwrap_or("{}"));
-                reply.parts.push(ReplyPart::Call(quoted("id"), quoted("name"), input));
+                let input = block.object("arguments").map_or("{}", Value::text).into();
+                let quoted = |name| block.quoted(name).unwrap_or("\"\"");
+                let (id, name) = (quoted("id").into(), quoted("name"));
+                reply.parts.push(ReplyPart::Call { id, name, input });
             }
             _ => {}
         }
     }
-    reply
+    (reply, has_thinking)
 }
 
 /// The translation of a thinking block.
 enum Thinking<'a> {
-    Part(ReplyPart<'a>),
+    Block(Block<'a>),
     /// Reasoning of another API, which cannot be sent again.
     Reasoning(String),
     None,
 }
 
 /// Translates a thinking block as pi sends it: unchanged to the model that wrote it, and as plain text to any other.
-fn thinking<'a>(block: &Object<'a>, is_same_model: bool, is_kept: bool) -> Thinking<'a> {
-    let text = block.get("thinking").filter(|raw| raw.starts_with('"')).unwrap_or("\"\"");
+fn thinking(block: Value<'_>, is_same_model: bool, is_kept: bool) -> Thinking<'_> {
+    let text = block.quoted("thinking").unwrap_or("\"\"");
     let signature = block.get("thinkingSignature").filter(|raw| !json::is_blank(raw));
     let is_redacted = block.is_true("redacted");
-    let new = |members: Members| Thinking::Part(ReplyPart::Block(Cow::Owned(members.into_json())));
     match signature {
-        Some(data) if is_redacted && is_kept => {
-            new(Members::of_type("redacted_thinking").raw("data", data))
-        }
+        Some(data) if is_redacted && is_kept => Thinking::Block(Block::RedactedThinking(data)),
         _ if is_redacted || json::is_blank(text) => Thinking::None,
-        Some(signature) if is_kept => {
-            new(Members::of_type("thinking").raw("thinking", text).raw("signature", signature))
-        }
+        Some(signature) if is_kept => Thinking::Block(Block::Thinking(text, signature)),
         Some(_) if is_same_model => {
             Thinking::Reasoning(json::string(text).unwrap_or_default().into_owned())
         }
-        _ => Thinking::Part(ReplyPart::text(text)),
+        _ => Thinking::Block(Block::Text(text.into())),
     }
 }
 
-/// Converts pi's token counts to the names of the Anthropic API. Returns `None` if all are zero, because nothing was
-/// counted then.
-fn usage(raw: &str) -> Option<Cow<'_, str>> {
-    let usage = Object::parse(raw).ok()?;
-    let number = |name: &str| usage.number(name).unwrap_or(0);
-    let counts = ["input", "cacheRead", "cacheWrite", "output"].map(number);
-    if counts == [0; 4] {
-        return None;
-    }
-    let [input, cache_read, cache_write, output] = counts;
-    let members = Members::new()
-        .number("input_tokens", input)
-        .number("cache_read_input_tokens", cache_read)
-        .number("cache_creation_input_tokens", cache_write)
-        .number("output_tokens", output);
-    Some(Cow::Owned(members.into_json()))
+/// Returns pi's token counts, or `None` if all are zero, because nothing was counted then.
+fn usage(usage: Value<'_>) -> Option<Usage<'_>> {
+    let names = ["input", "cacheRead", "cacheWrite", "output"];
+    let counts = names.map(|name| usage.number(name).unwrap_or(0));
+    (counts != [0; 4]).then_some(Usage::Split(counts))
 }
 
 /// Returns the text that pi sends for a command that the user ran.
-fn bash_execution(message: &Object<'_>) -> String {
+fn bash_execution(message: Value<'_>) -> String {
     let string = |name: &str| message.string(name).unwrap_or_default();
     let mut text = format!("Ran `{}`\n", string("command"));
     match string("output") {

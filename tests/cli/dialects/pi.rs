@@ -146,7 +146,7 @@ fn findings_name_the_lines_of_the_file() {
 }
 
 #[test]
-fn a_long_translation_goes_to_a_temporary_file() {
+fn long_values_are_not_copied_to_a_temporary_file() {
     let sandbox = Sandbox::new();
     let mut text = TREE.to_owned();
     let long = "x".repeat(1 << 20);
@@ -157,15 +157,6 @@ fn a_long_translation_goes_to_a_temporary_file() {
         text.push_str(&format!("{entry}\n"));
     }
     sandbox.write("s.jsonl", text);
-    sandbox.sh("mkdir tmp").assert().success();
-    let count = "claw-rebuild s.jsonl | wc -c; ls -A tmp | wc -l";
-    let run = sandbox.sh(count).env("TMPDIR", sandbox.path("tmp")).assert().success();
-    let length: usize = run.lines()[0].trim().parse().expect("a number");
-    assert!(length > 10 << 20, "{run}");
-    assert_eq!(run.lines()[1].trim(), "0");
-    let run =
-        sandbox.cmd("claw-rebuild").arg("s.jsonl").env("TMPDIR", sandbox.path("none")).assert();
-    run.code(74)
-        .stderr(contains("cannot write a temporary file in '"))
-        .stderr(contains("; set TMPDIR"));
+    let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").env("TMPDIR", sandbox.path("none"));
+    assert!(run.assert().success().stdout_text().len() > 10 << 20);
 }

@@ -1,0 +1,108 @@
+//! The text of a translation while it is written: parts of the source, and what is written between them.
+
+use crate::input::Input;
+use crate::input::rope::Rope;
+use crate::input::spool::Spool;
+use std::ops::Range;
+use std::path::Path;
+
+/// The index of the input that holds what is written between parts of the source.
+const WRITTEN: usize = 0;
+/// The index of the source.
+const SOURCE: usize = 1;
+
+/// A part of the text.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// The index of its input: [`WRITTEN`] or [`SOURCE`].
+    input: usize,
+    from: u64,
+    length: u64,
+}
+
+/// The text of the records of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    begin: u32,
+    end: u32,
+}
+
+impl Chunk {
+    /// Returns true if it has no records.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.begin == self.end
+    }
+}
+
+/// The text while it is written.
+#[derive(Debug)]
+pub struct Draft {
+    written: Spool,
+    /// The offset in `written` up to which `parts` has it.
+    closed: u64,
+    parts: Vec<Part>,
+}
+
+impl Draft {
+    /// Creates an empty text. If much is written between the parts of the source, that goes to a temporary file in
+    /// `directory`.
+    #[must_use]
+    pub fn new(directory: &Path) -> Draft {
+        Draft { written: Spool::new(directory.to_owned()), closed: 0, parts: Vec::new() }
+    }
+
+    /// Returns what is written between parts of the source, to append to it.
+    pub fn written(&mut self) -> &mut String {
+        self.written.end()
+    }
+
+    /// Appends a part of the source.
+    pub fn cite(&mut self, part: Range<u64>) {
+        self.close_part();
+        self.parts.push(Part { input: SOURCE, from: part.start, length: part.end - part.start });
+    }
+
+    /// Makes what was written since the last part a part.
+    fn close_part(&mut self) {
+        let (from, end) = (self.closed, self.written.length());
+        self.closed = end;
+        if from < end {
+            self.parts.push(Part { input: WRITTEN, from, length: end - from });
+        }
+    }
+
+    /// Returns the index of the next part.
+    pub fn begin_chunk(&mut self) -> u32 {
+        self.close_part();
+        self.parts.len() as u32
+    }
+
+    /// Returns the text since [`Draft::begin_chunk`], which returned `begin`.
+    pub fn end_chunk(&mut self, begin: u32) -> Chunk {
+        let end = self.begin_chunk();
+        self.written.settle();
+        Chunk { begin, end }
+    }
+
+    /// Returns the text of `chunks` as an input with the name of the source. Calls `each` with the offset of each
+    /// chunk.
+    ///
+    /// # Errors
+    /// Fails if the temporary file could not be written.
+    pub fn finish(
+        self,
+        source: &Input,
+        chunks: impl Iterator<Item = Chunk>,
+        mut each: impl FnMut(u64),
+    ) -> anyhow::Result<Input> {
+        let mut rope = Rope::new(vec![self.written.finish(&source.name)?, source.clone()]);
+        for Chunk { begin, end } in chunks {
+            each(rope.length());
+            for part in &self.parts[begin as usize..end as usize] {
+                rope.push(part.input, part.from, part.length);
+            }
+        }
+        Ok(Input::rope(&source.name, rope))
+    }
+}
