@@ -9,9 +9,12 @@
 //! - `token_usage_record` has the counts of one call. Version 0.80.0 has only `token_count` events, which repeat the
 //!   counts of the last call.
 //!
+//! - A rewound or forked conversation is stored in a file whose `history_base` names another one, which may name a third.
+//!   It continues the first bytes of that one, so the text to read consists of parts of several files; see [`history`].
 //!
 //! Developer messages and instructions are system prompts and do not become messages.
 
+mod history;
 pub mod item;
 
 use crate::dialect::Choice;
@@ -22,8 +25,9 @@ use crate::exit::{Exit, fail};
 use crate::finding::rules;
 use crate::id;
 use crate::input::Input;
-use crate::input::origin::{Remark, SourcePlace};
+use crate::input::origin::SourcePlace;
 use crate::json::outline::Value;
+use history::History;
 use item::{Facts, Kind};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -41,6 +45,8 @@ struct Entry {
 /// The records of a file.
 #[derive(Default)]
 struct Rollout {
+    /// The offset at which the file itself begins, after the files that it continues.
+    begin: u64,
     has_header: bool,
     entries: Vec<Entry>,
     /// The models of turns, as JSON.
@@ -65,8 +71,11 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
         let name = &input.name;
         return fail(Exit::Data, format!("cannot choose a leaf in '{name}': it has no branches"));
     }
-    let mut out = Translation::new(input, choice);
-    let mut rollout = Rollout::default();
+    let History { source, files, missing } = History::of(input)?;
+    let mut out = Translation::new(&source, choice);
+    out.set_files(files);
+    missing.into_iter().for_each(|remark| out.remark(remark));
+    let mut rollout = Rollout { begin: source.length - input.length, ..Rollout::default() };
     out.each_line(&mut |line, out| rollout.take(line, out))?;
     rollout.write(&mut out)?;
     out.finish(&rules::UNKNOWN_TYPE)
@@ -80,9 +89,8 @@ impl Rollout {
         out.keep(&source);
         let kind = record.string("type").unwrap_or_default();
         match (&*kind, record.object("payload")) {
-            ("session_meta", Some(meta)) if !self.has_header => {
+            ("session_meta", Some(meta)) if !self.has_header && place.offset >= self.begin => {
                 self.has_header = true;
-                note_base(meta, place, out);
                 out.header(place, |out| header(&source, meta, out));
             }
             ("response_item", Some(item)) => self.item(&source, item, out),
@@ -195,16 +203,6 @@ fn source(line: SourceLine<'_>) -> RecordSource<'_> {
 /// The types of records that are not sent.
 const NOT_SENT: [&str; 5] =
     ["session_meta", "event_msg", "world_state", "token_usage_record", "ghost_snapshot"];
-
-/// Adds a remark if the file continues another one, which is not read.
-fn note_base(meta: Value<'_>, place: SourcePlace, out: &mut Translation<'_>) {
-    let Some(base) = meta.object("history_base") else { return };
-    let thread = base.string("thread_id").unwrap_or_default();
-    let message = format!(
-        "the file continues the one of thread '{thread}', which is not read; give that file for what came before"
-    );
-    out.remark(Remark { rule: &rules::MISSING_BASE, place, id: None, message });
-}
 
 /// Writes the header of the session.
 fn header(source: &RecordSource<'_>, meta: Value<'_>, out: &mut Translation<'_>) {

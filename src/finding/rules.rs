@@ -75,7 +75,7 @@ rules! {
     SYSTEM_PROMPT, "system-prompt", Note, false,
         "Messages of another program contain a system prompt; it does not become a message.";
     MISSING_BASE, "missing-base", Error, false,
-        "Another program's transcript continues another file, which is not read.";
+        "Another program's transcript continues another file, which cannot be read.";
     MISSING_PARENT, "missing-parent", Error, false,
         "In another program's transcript, the parent of a record does not exist; reading begins at the record.";
     PARENT_CYCLE, "parent-cycle", Error, false,

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{assert_same, plain, read_json, run, sessions, used, without_additions};
-use crate::common::Sandbox;
+use crate::common::{AssertExt, Sandbox};
 
 /// The prompt with which each session of the corpus was resumed.
 const PROBE: &str = "Resume probe: where were we?";
@@ -113,5 +113,73 @@ fn every_session_gives_the_request_that_codex_sent() {
         let cached = number("cached_input_tokens");
         let counts = [number("input_tokens") - cached, cached, 0, number("output_tokens")];
         assert_eq!(used(&sandbox), counts, "{name}");
+    }
+}
+
+/// Returns the lines of a rollout file: its first record, and prompts with ordinals from `first` on.
+fn rollout(id: &str, base: Value, first: usize, prompts: &[&str]) -> Vec<String> {
+    let record = |ordinal: usize, kind: &str, payload: Value| {
+        let time = "2026-01-01T00:00:00Z";
+        let record =
+            json!({"timestamp": time, "ordinal": ordinal, "type": kind, "payload": payload});
+        format!("{record}\n")
+    };
+    let meta = json!({"id": id, "cli_version": "0.169.0", "history_base": base});
+    let prompt = |(index, text): (usize, &&str)| {
+        let content = json!([{"type": "input_text", "text": text}]);
+        let item = json!({"type": "message", "role": "user", "content": content});
+        record(first + index, "response_item", item)
+    };
+    let prompts = prompts.iter().enumerate().map(prompt);
+    [record(first - 1, "session_meta", meta)].into_iter().chain(prompts).collect()
+}
+
+#[test]
+fn a_file_begins_with_the_part_of_the_file_that_it_continues() {
+    let base = |id: &str, ordinal: usize, bytes: usize| json!({"thread_id": id, "end_ordinal_exclusive": ordinal, "end_byte_offset": bytes});
+    let length = |lines: &[String]| lines.concat().len();
+    let first = rollout("t1", Value::Null, 1, &["one", "two"]);
+    let rewound = rollout("t1", base("t1", 2, length(&first[..2])), 2, &["three", "four"]);
+    let forked = rollout("t2", base("s2", 3, length(&rewound[..2]) - 1), 3, &["five", "six"]);
+    let torn = vec![forked.concat().trim_end().trim_end_matches('}').to_owned()];
+    let continuing = |id: &str, base: Value| rollout(id, base, 2, &["seven"]);
+    let sandbox = Sandbox::new();
+    for (path, lines, words, finding) in [
+        ("22/rollout-2026-t1.jsonl", first, "one two", None),
+        ("22/rollout-2026-t1_s2.jsonl", rewound, "one three four", None),
+        ("23/rollout-2026-t2.jsonl", torn, "one three five", Some((3, "torn"))),
+        ("23/rollout-2026-t3.jsonl", continuing("t3", base("t1", 2, 0)), "one seven", None),
+        (
+            "23/rollout-2026-t4.jsonl",
+            continuing("t4", base("t9", 2, 9)),
+            "seven",
+            Some((1, "cannot be found")),
+        ),
+        (
+            "23/rollout-2026-t5.jsonl",
+            continuing("t5", base("t1", 2, 9999)),
+            "seven",
+            Some((1, "ends before")),
+        ),
+        (
+            "23/rollout-2026-t6.jsonl",
+            continuing("t6", base("t6", 2, 9)),
+            "seven",
+            Some((1, "cannot be found")),
+        ),
+    ] {
+        let path = format!("sessions/2026/11/{path}");
+        sandbox.write(&path, lines.concat());
+        let messages = plain(&run(&sandbox, &["claw-rebuild", &path]));
+        let blocks = messages.iter().flat_map(|it| it["content"].as_array().expect("blocks"));
+        let texts: Vec<&str> = blocks.map(|it| it["text"].as_str().expect("a text")).collect();
+        assert_eq!(texts.join(" "), words, "{path}");
+        let mut found = sandbox.cmd("claw-check").arg(&path).assert().json();
+        found.retain(|it| it["rule"] != "open-mode");
+        assert_eq!(found.len(), usize::from(finding.is_some()), "{path}: {found:?}");
+        for (found, (line, message)) in found.iter().zip(finding) {
+            assert_eq!((&found["input"], &found["line"]), (&json!(path), &json!(line)));
+            assert!(found["message"].as_str().is_some_and(|it| it.contains(message)), "{found}");
+        }
     }
 }

@@ -1,0 +1,186 @@
+//! The files that a rollout file continues.
+//!
+//! `history_base` in the first record names a rollout by the id of its thread or, after a rewind, of its segment: both
+//! stand at the end of a file's name, `rollout-TIME-THREAD.jsonl` or `rollout-TIME-THREAD_SEGMENT.jsonl`. The file may be
+//! in the directory of another day. Its first `end_byte_offset` bytes come before those of this file. If that is not
+//! known, its records before the one with the `ordinal` `end_ordinal_exclusive` do.
+
+use crate::finding::rules;
+use crate::input::Input;
+use crate::input::lines::Lines;
+use crate::input::origin::{Remark, SourceFile, SourcePlace};
+use crate::input::rope::Rope;
+use crate::json::Object;
+use anyhow::Context;
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The most files that are read for one conversation.
+const MAX_FILES: usize = 1000;
+/// The number of bytes that are searched for line feeds at once.
+const PART: u64 = 1024 * 1024;
+
+/// The text of a conversation.
+pub struct History {
+    /// The text.
+    pub source: Input,
+    /// The files that it consists of.
+    pub files: Vec<SourceFile>,
+    /// The remark that the file which the first of them continues cannot be read.
+    pub missing: Option<Remark>,
+}
+
+/// The part of another file that a file continues.
+struct Base {
+    /// The id of a thread or segment.
+    id: String,
+    /// The length of the part in bytes, if it is known.
+    length: Option<u64>,
+    /// The ordinal of the first record after the part.
+    ordinal: Option<u64>,
+    /// The place of the record that names it.
+    place: SourcePlace,
+}
+
+impl History {
+    /// Finds the files that `input` continues.
+    ///
+    /// # Errors
+    /// Fails if one cannot be read.
+    pub fn of(input: &Input) -> anyhow::Result<History> {
+        let (mut parts, mut missing) = (vec![input.clone()], None);
+        while let Some(base) = Base::of(&parts[parts.len() - 1])? {
+            let found = find(Path::new(&*parts[parts.len() - 1].name), &base.id);
+            let is_new = |path: &PathBuf| parts.iter().all(|part| Path::new(&*part.name) != path);
+            let Some(path) = found.filter(is_new).filter(|_| parts.len() < MAX_FILES) else {
+                missing = Some(base.remark("cannot be found"));
+                break;
+            };
+            let name = path.display().to_string();
+            let opened = File::open(&path).and_then(|file| Input::file(&name, file));
+            let file = opened.with_context(|| format!("cannot read '{name}'"))?;
+            match base.end_in(&file)? {
+                Some(end) if end <= file.length => parts.push(file.prefix(end)),
+                _ => {
+                    missing = Some(base.remark("ends before the part that it continues"));
+                    break;
+                }
+            }
+        }
+        parts.reverse();
+        History::join(&input.name, parts, missing)
+    }
+
+    /// Joins the parts to one text.
+    fn join(name: &str, parts: Vec<Input>, missing: Option<Remark>) -> anyhow::Result<History> {
+        if let [source] = parts.as_slice() {
+            return Ok(History { source: source.clone(), files: Vec::new(), missing });
+        }
+        let (mut files, mut lines) = (Vec::new(), 0);
+        let feed = Input::memory("", b"\n".to_vec());
+        let mut rope = Rope::new(parts.iter().cloned().chain([feed]).collect());
+        for (index, part) in parts.iter().enumerate() {
+            files.push(SourceFile { begin: rope.length(), lines, name: part.name.clone() });
+            rope.push(index, 0, part.length);
+            let (feeds, ends_in_feed) = feeds(part)?;
+            lines += feeds;
+            if !ends_in_feed && index + 1 < parts.len() {
+                rope.push(parts.len(), 0, 1);
+                lines += 1;
+            }
+        }
+        Ok(History { source: Input::rope(name, rope), files, missing })
+    }
+}
+
+impl Base {
+    /// Reads the base that the first record of a file names.
+    fn of(input: &Input) -> anyhow::Result<Option<Base>> {
+        let mut lines = Lines::of(input);
+        let Some(mut batch) = lines.batch()? else { return Ok(None) };
+        let Some(Ok(line)) = batch.next() else { return Ok(None) };
+        let base = || {
+            let meta = Object::parse(line.object.get("payload")?).ok()?;
+            let base = Object::parse(meta.get("history_base")?).ok()?;
+            let id = base.string("thread_id").map_or_else(String::new, Cow::into_owned);
+            let (length, ordinal) =
+                (base.number("end_byte_offset"), base.number("end_ordinal_exclusive"));
+            let (length, place) =
+                (length.filter(|length| *length > 0), SourcePlace::of(&line.place));
+            Some(Base { id, length, ordinal, place })
+        };
+        Ok(base())
+    }
+
+    /// Returns the end of the part in its file, or `None` if the file does not have the record there.
+    fn end_in(&self, file: &Input) -> anyhow::Result<Option<u64>> {
+        if self.length.is_some() {
+            return Ok(self.length);
+        }
+        let Some(end) = self.ordinal else { return Ok(None) };
+        let mut lines = Lines::of(file);
+        while let Some(batch) = lines.batch()? {
+            for line in batch.flatten() {
+                if line.object.number("ordinal").is_some_and(|ordinal| ordinal >= end) {
+                    return Ok(Some(line.place.offset));
+                }
+            }
+        }
+        Ok(Some(file.length))
+    }
+
+    fn remark(&self, why: &str) -> Remark {
+        let id = &self.id;
+        let message =
+            format!("it continues the file of thread '{id}', which {why}; reading begins here");
+        Remark { rule: &rules::MISSING_BASE, place: self.place, id: None, message }
+    }
+}
+
+/// Finds the rollout file of a thread or segment in the directory of `file`, or in those of other days beside it.
+fn find(file: &Path, id: &str) -> Option<PathBuf> {
+    let is_id = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if id.is_empty() || !id.bytes().all(is_id) {
+        return None;
+    }
+    let directory = file.parent()?;
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    search(directory, 0, id).or_else(|| {
+        // sessions/YEAR/MONTH/DAY
+        let is_number = |path: &&Path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let levels = directory.ancestors().take(3).take_while(is_number).count();
+        (levels == 3).then(|| search(directory.ancestors().nth(3)?, 3, id)).flatten()
+    })
+}
+
+/// Finds a file in directories that are `levels` levels below `directory`.
+fn search(directory: &Path, levels: usize, id: &str) -> Option<PathBuf> {
+    let is_it = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let rest = name.strip_suffix(".jsonl").and_then(|stem| stem.strip_suffix(id));
+        rest.is_some_and(|rest| rest.starts_with("rollout-") && rest.ends_with(['-', '_']))
+    };
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    match levels {
+        0 => paths.into_iter().find(is_it),
+        _ => paths.iter().rev().find_map(|path| search(path, levels - 1, id)),
+    }
+}
+
+/// Returns the number of line feeds in an input, and true if it ends with one.
+fn feeds(input: &Input) -> anyhow::Result<(u64, bool)> {
+    let (mut count, mut last, mut from) = (0, None, 0);
+    while from < input.length {
+        let to = (from + PART).min(input.length);
+        let part = input.part(from, to)?;
+        count += memchr::memchr_iter(b'\n', &part).count() as u64;
+        (last, from) = (part.last().copied(), to);
+    }
+    Ok((count, last == Some(b'\n')))
+}
