@@ -5,6 +5,7 @@ use crate::make::{append, checked, unused};
 use anyhow::Context;
 use clawutils::cli::{DialectArgs, Output, open_file, read_file, report, walk_error};
 use clawutils::dialect::looks::{self, Looks};
+use clawutils::dialect::{self, Choice};
 use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
 use clawutils::json::write::Members;
@@ -113,15 +114,16 @@ impl Import {
 
     /// Opens a file. With `--all`, returns `None` for one that is not a transcript of another program.
     fn open(&self, file: &Path) -> anyhow::Result<Option<Input>> {
+        let raw = open_file(file)?;
         if self.all.is_some() {
-            let raw = open_file(file)?;
             let is_dialect =
                 self.dialect.from.is_some() || matches!(looks::of(&raw)?, Looks::Dialect(_));
             if !is_dialect {
                 return Ok(None);
             }
         }
-        self.dialect.open_file(file).map(Some)
+        let choice = Choice { keeps_all: true, ..self.dialect.choice() };
+        dialect::open(raw, &choice).map(Some)
     }
 
     fn new_session(

@@ -108,6 +108,45 @@ fn importing_again_appends_what_is_new() {
     assert_eq!(all("0 imported, 0 updated, 1 unchanged"), "");
 }
 
+/// The types of records that have an equivalent in clawutils.
+const TRANSLATED: [&str; 11] = [
+    "session",
+    "message",
+    "custom_message",
+    "branch_summary",
+    "compaction",
+    "session_info",
+    "user",
+    "assistant",
+    "attachment",
+    "response_item",
+    "compacted",
+];
+
+#[test]
+fn an_import_keeps_every_record_of_the_source() {
+    let sandbox = Sandbox::new();
+    let branch = r#"{"type":"message","id":"b2","parentId":"a1","message":{"role":"user","content":"other"}}"#;
+    let (begin, end) = PI.split_once("{\"type\":\"message\",\"id\":\"a3\"").expect("two parts");
+    let small = format!("{begin}{branch}\n{{\"type\":\"message\",\"id\":\"a3\"{end}");
+    let small = sandbox.write("branch.jsonl", small);
+    for source in transcripts().iter().chain([&small]) {
+        let source = source.to_str().expect("a path");
+        let id = session(&sandbox, &["import", source]);
+        let path = session(&sandbox, &["path", &id]);
+        let records = sandbox.sh(&format!("cat {path}")).assert().json();
+        let kept: Vec<&Value> = records.iter().map(|it| &it["record"]).collect();
+        for line in fs::read_to_string(source).expect("a source").lines() {
+            let line: Value = serde_json::from_str(line).expect("a record");
+            let kind = line["type"].as_str().expect("a type");
+            assert!(TRANSLATED.contains(&kind) || kept.contains(&&line), "{source}: {line}");
+        }
+    }
+    let other: Value = serde_json::from_str(branch).expect("a record");
+    let records = sandbox.sh("cat workspace/.sessions/agents/*/sessions/*.jsonl").assert().json();
+    assert!(records.iter().any(|it| it["type"] == "imported" && it["record"] == other));
+}
+
 #[test]
 fn openclaws_workspace_is_listed_and_never_changed() {
     let sandbox = Sandbox::new();
