@@ -92,14 +92,13 @@ fn hostile_files_are_reported_and_do_not_end_the_run() {
 fn memory_does_not_depend_on_the_size_of_a_transcript() {
     let sandbox = Sandbox::new();
     let progress = json!({"type": "progress", "text": "x".repeat(200_000)}).to_string() + "\n";
-    sandbox.write("d/large.jsonl", transcript(1) + &progress.repeat(100) + &transcript(2));
+    // Because of the blank line, the chain of ids is examined line by line.
+    let text = transcript(1) + "\n" + &progress.repeat(100) + &transcript(2);
+    sandbox.write("d/large.jsonl", text);
     let limited = "code=$(($(wc -c <\"$(command -v claw-replay)\") / 1024))
         ulimit -v $((code + 16 * 1024)) && exec claw-replay check --quiet --jobs 1 d";
     let report = sandbox.sh(limited).assert().success().json_one();
     assert_eq!(report["numbers"]["records"], 106);
-    // A blank line makes the chain of ids uncertain, which is then examined line by line.
-    sandbox.sh("{ echo; cat d/large.jsonl; } >x; mv x d/large.jsonl").assert().success();
-    assert_eq!(sandbox.sh(limited).assert().success().json_one()["numbers"], report["numbers"]);
     let compared = limited.replace("check --quiet --jobs 1 d", "diff --quiet --jobs 1 d e");
     sandbox.sh(&format!("cp -r d e; {compared}")).assert().success();
 }
