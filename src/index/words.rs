@@ -6,7 +6,8 @@
 //! run that has two characters or more, and a prefix finds a single character.
 //!
 //! The trigram tokenizer of SQLite finds nothing shorter than three characters, which is longer than most words of
-//! Chinese and Japanese, and it also splits English words.
+//! Chinese and Japanese, and it also splits English words. A table of 61 MB of messages with it takes 217 MB and 12
+//! seconds of processor time; the whole index of claw-index takes 113 MB and 8 seconds for the same messages.
 
 use std::borrow::Cow;
 
