@@ -1,4 +1,7 @@
 //! A project file of Claude Code: one chain of records, with one record for each block of a reply and each result.
+//!
+//! Version 2.0.76 resumes from the record with the newest time, and from the first of several with the same time. It
+//! would then lose all others, so each record is at least a millisecond newer than the one before it.
 
 use super::{Exported, ExportedMessage, timestamp};
 use crate::json::write::Members;
@@ -9,16 +12,15 @@ const VERSION: &str = "2.1.330";
 
 /// Returns the text of the file.
 pub fn text(exported: &Exported) -> String {
-    let mut chain = Chain { exported, text: String::new(), count: 0 };
+    let mut chain = Chain { exported, text: String::new(), count: 0, time: i64::MIN };
     if let Some(summary) = &exported.summary {
-        let time = timestamp(exported.time);
-        chain.record("system", &time, |it| {
+        chain.record("system", exported.time, |it| {
             it.string("subtype", "compact_boundary")
                 .string("content", "Conversation compacted")
                 .string("level", "info")
                 .object("compactMetadata", |it| it.string("trigger", "manual"))
         });
-        chain.record("user", &time, |it| {
+        chain.record("user", exported.time, |it| {
             it.bool("isCompactSummary", true)
                 .bool("isVisibleInTranscriptOnly", true)
                 .object("message", |it| it.string("role", "user").string("content", summary))
@@ -45,10 +47,16 @@ struct Chain<'e> {
     exported: &'e Exported,
     text: String,
     count: usize,
+    /// The time of the last record, in microseconds since 1970.
+    time: i64,
 }
 
+/// The smallest difference of two times that the program can read, in microseconds.
+const MILLISECOND: i64 = 1000;
+
 impl Chain<'_> {
-    fn record(&mut self, kind: &str, time: &str, add: impl FnOnce(Members) -> Members) {
+    fn record(&mut self, kind: &str, time: i64, add: impl FnOnce(Members) -> Members) {
+        self.time = time.max(self.time.saturating_add(MILLISECOND));
         let parent = (self.count > 0).then(|| self.exported.uuid(self.count));
         self.count += 1;
         let members = Members::new()
@@ -60,12 +68,12 @@ impl Chain<'_> {
             .string("version", VERSION)
             .string("type", kind)
             .string("uuid", &self.exported.uuid(self.count))
-            .string("timestamp", time);
+            .string("timestamp", &timestamp(self.time));
         self.text.push_str(&add(members).into_line());
     }
 
     fn user(&mut self, message: &ExportedMessage, blocks: &[Block<'_>]) {
-        self.record("user", &message.timestamp(), |it| {
+        self.record("user", message.facts.time, |it| {
             it.object("message", |it| {
                 it.string("role", "user").list("content", blocks.iter().map(|block| &*block.raw))
             })
@@ -86,7 +94,7 @@ impl Chain<'_> {
             .fold(it, |it, name| it.number(name, message.count(name)))
         };
         for block in message.blocks() {
-            self.record("assistant", &message.timestamp(), |it| {
+            self.record("assistant", message.facts.time, |it| {
                 it.object("message", |it| {
                     it.string("id", &id)
                         .string("type", "message")

@@ -86,6 +86,8 @@ fn exported_records_have_what_the_programs_require() {
     for (before, record) in claude.iter().zip(&claude[1..]) {
         assert_eq!(record["parentUuid"], before["uuid"]);
         assert_eq!(record["uuid"].as_str().expect("an id").len(), 36);
+        // Claude Code resumes from the newest record.
+        assert!(record["timestamp"].as_str() > before["timestamp"].as_str(), "{record}");
     }
     let body = &records("openai")[0];
     assert_eq!(body["messages"][0]["content"], "one");
