@@ -88,6 +88,17 @@ mod tests {
     }
 
     #[test]
+    fn only_ids_on_disk_are_known() {
+        let mut ids = Ids::default();
+        for id in ["a", "a:b", "a.b", "a_b"] {
+            ids.assign(&Id::from(id));
+        }
+        let known = ["a", "a:b", "a.b", "a_b", "a_b_2", "b"].map(|id| ids.is_known(id));
+        // `a_b_2` was assigned for `a.b`, but no call has it on disk.
+        assert_eq!(known, [true, true, true, true, false, false]);
+    }
+
+    #[test]
     fn long_ids_stay_distinct() {
         let mut ids = Ids::default();
         let [a, b] = [80, 90].map(|length| Id::from("x".repeat(length)));
