@@ -24,7 +24,11 @@ pub fn run(bytes: &[u8]) {
     let whole: Vec<&[u8]> = lines.iter().map(|(_, line)| line.as_slice()).collect();
     let whole = whole.join(&b'\n');
     let all = input.bytes().unwrap_or_default();
-    assert_eq!(whole, all.strip_suffix(b"\n").unwrap_or(&all), "the lines do not have all bytes");
+    assert_eq!(
+        whole,
+        all.strip_suffix(b"\n").unwrap_or(&all),
+        "the lines do not contain all bytes"
+    );
     let Some((middle, _)) = lines.get(lines.len() / 2) else { return };
     assert_eq!(split(&input, *middle), lines[lines.len() / 2..], "lines from byte {middle} on");
     for (offset, line) in &lines {
@@ -102,7 +106,7 @@ fn check_places(line: &[u8], place: Place) {
                 let from = (place.offset - whole.start()) as usize;
                 let own = &line[from..from + place.length as usize];
                 let at = memmem::find(own, text.as_bytes());
-                assert!(at.is_some(), "the object is not at its place, {place:?}: {text:?}");
+                assert!(at.is_some(), "the object is not at {place:?}: {text:?}");
             }
             Err(finding) => {
                 let place = &finding.place;

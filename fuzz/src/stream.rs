@@ -1,4 +1,4 @@
-//! Any bytes as a provider's answer.
+//! Tests that any bytes can be read as a provider's answer.
 
 use clawutils::provider::Reply;
 use clawutils::provider::failure::{Failure, Rows};

@@ -32,9 +32,9 @@ impl CutRule {
         }
     }
 
-    /// Returns how many of `n` messages should be covered at most. A later cut is chosen only if no earlier one makes
-    /// the request small enough. `Tail` has no such limit because the user states how much to keep, and `Classic` has
-    /// none because claw0 has none.
+    /// Returns how many of `n` messages a compaction should cover at most. A later cut is chosen only if no earlier one
+    /// makes the request small enough. `Tail` has no such limit because the user states how much to keep, and `Classic`
+    /// has none because claw0 has none.
     #[must_use]
     pub fn latest(self, n: usize) -> usize {
         match self {
@@ -44,7 +44,7 @@ impl CutRule {
     }
 }
 
-/// Returns how many of `n` messages can be covered if the last fifth, but at least four, are kept.
+/// Returns how many of `n` messages a compaction can cover if the last fifth, but at least four, are kept.
 #[must_use]
 pub fn latest(n: usize) -> usize {
     n.saturating_sub(keep(n))

@@ -1,4 +1,4 @@
-//! The files that the covered tool calls read and changed.
+//! Finds the files that the tool calls covered by a compaction read or changed.
 
 use crate::json::{Object, string};
 use crate::messages::Message;

@@ -1,8 +1,8 @@
 //! Identifiers, or names, that have to be copied exactly: ids, hashes, paths, addresses, numbers.
 //!
-//! A name of the covered part matters if the rest of the conversation uses it in text or in a tool call: only the
-//! summary can then tell the model what it refers to. Names in tool results do not count, because
-//! the result itself is context enough.
+//! A name in the messages that a compaction covers matters if the rest of the conversation uses it in text or in a tool
+//! call: only the summary can then tell the model what it refers to. Names in tool results do not count, because the
+//! result itself is context enough.
 
 use crate::compact::CutPlan;
 use crate::compact::request::whole;
@@ -16,7 +16,7 @@ pub const MAX_IDENTIFIERS: usize = 12;
 /// The longest quoted line, in characters.
 const LINE: usize = 200;
 
-/// Names that the covered part has and the kept part uses.
+/// Names in the covered messages that the kept messages use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     names: Vec<Name>,
@@ -25,7 +25,7 @@ pub struct Used {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
     name: String,
-    /// The last line of the covered part that has it.
+    /// The last line of the covered messages that contains it.
     line: String,
 }
 

@@ -29,17 +29,17 @@ const NAMES: &str = "Exact names";
 const LAST: &str = "The last answer";
 
 /// The step at which the longest summary is composed. Each lower step gives a shorter one, down to step 0.
-const STEPS: usize = 48;
+const LONGEST: usize = 48;
 /// The lowest step at which an earlier summary by a model is included in full.
-const MIN_STEPS: usize = 4;
+const FULL_EARLIER: usize = 4;
 /// The shortest form of an earlier summary by a model, in characters.
 const MIN_EARLIER: usize = 60;
 /// Lengths in characters to which the summary of step 0 is cut if it is too long.
 const BEGINNINGS: [usize; 5] = [200, 140, 100, 70, 40];
 const MIN_BEGINNING: usize = 20;
 
-/// Summarises the covered messages, in the longest form that has at most [`Task::most_tokens`]. If no form fits,
-/// returns the shortest; the result is never empty.
+/// Summarises the messages that the compaction covers, in the longest form that has at most [`Task::most_tokens`]. If
+/// no form fits, returns the shortest; the result is never empty.
 #[must_use]
 pub fn summary(task: &Task<'_, '_>, planned: &CutPlan) -> String {
     let covered = &task.messages[planned.from..planned.at];
@@ -54,12 +54,12 @@ pub fn summary(task: &Task<'_, '_>, planned: &CutPlan) -> String {
 }
 
 /// Returns the steps to try, longest first, each with the maximum length of an earlier summary by a model in
-/// characters. From [`STEPS`] down to [`MIN_STEPS`], that summary is included in full. Next, only that summary is
-/// shortened, still at step [`MIN_STEPS`]. Below that, it and the other sections shrink with each step.
+/// characters. From [`LONGEST`] down to [`FULL_EARLIER`], that summary is included in full. Next, only that summary is
+/// shortened, still at step [`FULL_EARLIER`]. Below that, it and the other sections shrink with each step.
 fn sizes() -> impl Iterator<Item = (usize, usize)> {
-    let whole = (MIN_STEPS..=STEPS).rev().map(|step| (step, usize::MAX));
-    let less = [4000, 2000, 1000, 500].map(|earlier| (MIN_STEPS, earlier));
-    let bare = (0..MIN_STEPS).rev().map(|step| (step, MIN_EARLIER * (step + 1)));
+    let whole = (FULL_EARLIER..=LONGEST).rev().map(|step| (step, usize::MAX));
+    let less = [4000, 2000, 1000, 500].map(|earlier| (FULL_EARLIER, earlier));
+    let bare = (0..FULL_EARLIER).rev().map(|step| (step, MIN_EARLIER * (step + 1)));
     whole.chain(less).chain(bare)
 }
 

@@ -1,4 +1,4 @@
-//! Compaction: replaces the old part of a conversation with a summary.
+//! Compaction: replaces the old part of a conversation, the *covered* messages, with a summary.
 //!
 //! A compaction has four steps:
 //!
@@ -66,7 +66,7 @@ pub struct Task<'r, 'a> {
     pub gauge: Gauge,
     /// The most tokens that the compacted request may have, if the context window is known.
     pub target: Option<u64>,
-    /// The budget for user messages of the covered part that are kept word for word, in tokens.
+    /// The budget for covered user messages that are kept word for word, in tokens.
     pub keep_user: u64,
     /// The rule that chooses the place of the cut.
     pub rule: CutRule,
@@ -75,7 +75,7 @@ pub struct Task<'r, 'a> {
 /// A planned compaction, complete except for the summary.
 #[derive(Clone, Debug)]
 pub struct CutPlan {
-    /// The number of messages, from the first, that are covered.
+    /// The number of messages, from the first, that the compaction covers.
     pub at: usize,
     /// The number of covered messages that stand for an earlier compaction; see [`cut::leading_summary`].
     pub from: usize,
@@ -179,7 +179,7 @@ impl<'a> Task<'_, 'a> {
         summary_tokens(self.target)
     }
 
-    /// Returns the user messages of the covered part that are kept word for word.
+    /// Returns the covered user messages that are kept word for word.
     fn kept_user(&self, covered: &[Message<'_>], earlier: Option<&Summary>) -> Vec<String> {
         let is_covered = |message: &&Message<'_>| {
             message.is_from_user()

@@ -1,6 +1,6 @@
-//! Divides the covered part into pieces if it does not fit in one request for a summary.
+//! Divides the messages that a compaction covers into pieces if they do not fit in one request for a summary.
 //!
-//! First, texts are shortened more and more, tool results most. If that is not enough, the covered part is divided
+//! First, texts are shortened more and more, tool results most. If that is not enough, the messages are divided
 //! into pieces. The model is called once for each piece, with the summary so far, which it brings up to date. So the
 //! number of calls is known in advance. If even the shortest texts make too many pieces, messages from the middle
 //! are left out, and the request says how many.
@@ -15,7 +15,7 @@ use crate::record::content::Role;
 const SHARE: f64 = 0.8;
 /// The share if messages are so large that a single one is a large part of a piece.
 const MIN_SHARE: f64 = 0.5;
-/// The number of levels to try before dividing the covered part.
+/// The number of levels to try before dividing the messages.
 const WHOLE_LEVELS: usize = 4;
 
 /// Limits on the requests for a summary.
@@ -31,7 +31,7 @@ pub struct PieceLimits {
     pub calls: usize,
 }
 
-/// The quoted covered part, divided into pieces.
+/// The quotation of the covered messages, divided into pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pieces {
     pieces: Vec<Piece>,

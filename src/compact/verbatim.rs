@@ -1,4 +1,4 @@
-//! Chooses the user messages of the covered part that are kept word for word.
+//! Chooses the user messages that a compaction keeps word for word beside its summary.
 //!
 //! A message that has no answer yet is always kept. Then, within a budget: the first message, because it has
 //! the task and its rules; sentences that read like rules; and then the newest of the other messages.
@@ -128,7 +128,8 @@ impl QuoteChoice<'_> {
     /// Shortens a text to `most` tokens, marker included. Returns `None` if that leaves too few characters.
     fn shortened(&self, text: &str, most: u64) -> Option<String> {
         let density = text.chars().count() as f64 / self.gauge.text(text).max(1) as f64;
-        // The two ends may have more tokens per character than the rest.
+        // The beginning and the end that are kept may have more tokens per character than the whole text, so smaller
+        // sizes are tried, too.
         let shares = [0.9, 0.7, 0.5].map(|share| (most as f64 * density * share) as usize);
         let mut short =
             shares.into_iter().filter(|max| *max >= 200).filter_map(|max| short(text, max));

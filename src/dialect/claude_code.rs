@@ -33,7 +33,7 @@ struct Kind {
     is_sidechain: bool,
     /// The number of the reply that it is part of, by `message.id`; 0 if there is none.
     reply: u32,
-    /// Its translation. Records of replies and summaries are translated later, because theirs depends on others.
+    /// Its translation. Replies and summaries are translated later, because they depend on other records.
     chunk: Chunk,
 }
 

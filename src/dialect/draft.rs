@@ -39,7 +39,7 @@ impl Chunk {
 #[derive(Debug)]
 pub struct Draft {
     written: Spool,
-    /// The offset in `written` up to which `parts` has it.
+    /// The offset in `written` up to which the text belongs to `parts`.
     closed: u64,
     parts: Vec<Part>,
 }
@@ -63,7 +63,7 @@ impl Draft {
         self.parts.push(Part { input: SOURCE, from: part.start, length: part.end - part.start });
     }
 
-    /// Makes what was written since the last part a part.
+    /// Adds a part that consists of the text written since the last part.
     fn close_part(&mut self) {
         let (from, end) = (self.closed, self.written.length());
         self.closed = end;

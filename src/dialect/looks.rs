@@ -15,7 +15,7 @@ use std::ops::Range;
 /// The number of bytes to read first. They nearly always contain a record.
 const NEAR: u64 = 4 * 1024;
 /// The number of bytes to examine at the end of an input, and at its beginning if no line is an object.
-const BEGINNING: u64 = 64 * 1024;
+const EXAMINED: u64 = 64 * 1024;
 /// The first bytes of a record, as clawutils or claw0 writes it.
 const RECORD_BEGINNINGS: [&[u8]; 2] = [b"{\"id\":\"", b"{\"type\":\""];
 
@@ -141,7 +141,7 @@ pub fn of(input: &Input) -> anyhow::Result<Looks> {
     }
     match Objects::of(input, 0..input.length)?.looks() {
         Some(looks) => Ok(looks),
-        None => Ok(of_beginning(&input.part(0, input.length.min(BEGINNING))?)),
+        None => Ok(of_beginning(&input.part(0, input.length.min(EXAMINED))?)),
     }
 }
 
@@ -151,10 +151,10 @@ fn of_ends(input: &Input) -> anyhow::Result<Option<Looks>> {
     let near = input.part(0, length.min(NEAR))?;
     let feed = memchr::memrchr(b'\n', &near).unwrap_or_default();
     let near = Objects::of(input, 0..feed as u64)?;
-    if near.decided.is_some() || length <= BEGINNING {
+    if near.decided.is_some() || length <= EXAMINED {
         return Ok(near.decided);
     }
-    let from = length - BEGINNING;
+    let from = length - EXAMINED;
     let end = input.part(from, length)?;
     let feed = memchr::memchr(b'\n', &end).unwrap_or(end.len());
     let end = Objects::of(input, from + feed as u64..length)?;

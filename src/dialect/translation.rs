@@ -62,7 +62,7 @@ pub struct Translation<'i> {
     kept: Option<Vec<(SourcePlace, Chunk)>>,
     remarks: Vec<Remark>,
     notes: Vec<Remark>,
-    /// By the description of something unknown: the number of times that it occurred, and the first place.
+    /// The number of occurrences and the first place of each unknown thing, by its description.
     unknown: HashMap<String, (usize, SourcePlace)>,
     files: Vec<SourceFile>,
     /// True after a compaction or checkpoint.

@@ -1,4 +1,4 @@
-//! Writes the records of a translation. A long value that is part of the source is not copied.
+//! Writes the records of a translation. A long value in the source is not copied; the text refers to its place there.
 
 use crate::dialect::draft::Draft;
 use crate::dialect::source::SourceLine;

@@ -1,7 +1,7 @@
 //! The limits within the context window: the answer, the margin, and the reserve that triggers compaction.
 
 /// The ratio of the window to the margin. The margin is 5 % of the window, in case the estimate is too low.
-const MARGIN: u64 = 20;
+const WINDOW_PER_MARGIN: u64 = 20;
 
 /// A context window and the limits within it, all in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Budget {
     pub fn new(window: u64, output: Option<u64>, reserve: Option<u64>) -> Result<Budget, String> {
         let output = output.unwrap_or(default_output(window));
         let reserve = reserve.unwrap_or((window * 15 / 100).min(30_000));
-        let margin = window / MARGIN;
+        let margin = window / WINDOW_PER_MARGIN;
         if output + margin >= window {
             return Err(format!(
                 "nothing is left for the prompt: window {window} - answer {output} - margin {margin}; give a larger window or a smaller --max-tokens"

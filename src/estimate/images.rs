@@ -17,7 +17,7 @@ pub const UNKNOWN: u64 = 1600;
 /// The longest edge in pixels of an image that is not scaled down.
 const LONG_EDGE: u64 = 1568;
 /// Pixels per token.
-const AREA: u64 = 750;
+const PIXELS_PER_TOKEN: u64 = 750;
 
 /// Returns the number of tokens that the image in `base64` costs, at least 1; [`UNKNOWN`] if its size cannot be read.
 pub fn tokens(base64: &str) -> u64 {
@@ -47,10 +47,10 @@ fn cost(width: u32, height: u32) -> u64 {
     let long = u64::from(width.max(height));
     let short = u64::from(width.min(height));
     if long <= LONG_EDGE {
-        (long * short).div_ceil(AREA).max(1)
+        (long * short).div_ceil(PIXELS_PER_TOKEN).max(1)
     } else {
         // Both edges shrink by LONG_EDGE / long.
-        (LONG_EDGE * LONG_EDGE * short).div_ceil(long * AREA).max(1)
+        (LONG_EDGE * LONG_EDGE * short).div_ceil(long * PIXELS_PER_TOKEN).max(1)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Index: the rows of a database that is made from transcripts.
 //!
-//! [`rows`] turns a record into rows, [`words`] prepares texts and queries for the full-text search. The database itself
-//! belongs to claw-index, which is the only program that is linked with SQLite.
+//! [`rows`] turns a record into rows, [`words`] prepares texts and queries for the full-text search, and [`snippet`]
+//! cuts the part around a match out of a text. The database itself belongs to claw-index, the only program that is
+//! linked with SQLite.
 
 pub mod rows;
 pub mod snippet;

@@ -1,7 +1,7 @@
-//! The rows that a record becomes.
+//! Converts a record to rows of the tables.
 //!
-//! A record of the conversation is a message, and so is each tool call and each result in its content: other programs
-//! store them in the messages that contain them.
+//! Each prompt and each reply is a row of `messages`, and so is each tool call and each tool result, even if it is
+//! stored as a block in the content of a prompt or reply, as other programs do.
 
 use crate::compact::details::{self, Access};
 use crate::json::write::Members;
@@ -15,13 +15,13 @@ use std::borrow::Cow;
 /// The rows of a record.
 #[derive(Clone, Debug, Default)]
 pub struct Rows<'a> {
-    /// Its time in Unix seconds.
+    /// The time of the record in Unix seconds.
     pub timestamp: Option<f64>,
     /// The messages, in order.
     pub messages: Vec<MessageRow<'a>>,
     /// The tokens that a provider counted.
     pub usage: Option<UsageRow>,
-    /// What else the record is.
+    /// The row for a record that is not a message.
     pub other: Option<OtherRow>,
 }
 
@@ -64,7 +64,7 @@ pub struct FileRow {
 /// The tokens of a call to a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageRow {
-    /// `reply`, `compaction` or `checkpoint`.
+    /// `reply`, `compaction` or `checkpoint`; `aside` for a call that is not part of the conversation.
     pub kind: &'static str,
     /// An id that the same call has in every copy of its transcript.
     pub call: Option<String>,
@@ -166,7 +166,7 @@ pub struct FailureRow {
 }
 
 impl MessageRow<'_> {
-    /// Returns the text to search for: that of the message, or the call's name and input, or the result.
+    /// Returns the text that a search looks at: that of the message, the call's name and input, or the result.
     #[must_use]
     pub fn searched(&self) -> String {
         let MessageRow { content, thinking, tool_name, tool_input, tool_result, .. } = self;
@@ -183,7 +183,7 @@ impl MessageRow<'_> {
     }
 }
 
-/// Returns the text to search for in a message: `parts`, and the input and the result of a tool.
+/// Returns the text of a message that a search looks at: `parts`, and the input and the result of a tool.
 #[must_use]
 pub fn searched(parts: [Option<&str>; 3], input: Option<&str>, result: Option<&str>) -> String {
     let parts = parts.into_iter().chain([result]).flatten().filter(|text| !text.is_empty());
@@ -232,8 +232,8 @@ fn messages<'a>(body: &'a Body<'a>) -> Vec<MessageRow<'a>> {
     }
 }
 
-/// Returns the message with the text of a content, and those for its calls and results. A prompt that consists of
-/// results has no message of its own.
+/// Returns a message with the text of `content`, and one for each call and each result in it. If a prompt consists only
+/// of results, there is no message besides theirs.
 fn in_content<'a>(role: &'static str, content: &'a Content<'a>) -> Vec<MessageRow<'a>> {
     let mut own = MessageRow { role, ..MessageRow::default() };
     let blocks = match content {
@@ -270,7 +270,7 @@ fn in_content<'a>(role: &'static str, content: &'a Content<'a>) -> Vec<MessageRo
     rows
 }
 
-/// Returns the text of a block; for media, a word in brackets.
+/// Returns the text of a block or, for other blocks such as images, the type in brackets.
 fn shown(block: &Block<'_>) -> Option<String> {
     match block.kind {
         BlockKind::Text | BlockKind::Blank => block.says(),
@@ -318,7 +318,7 @@ impl MessageRow<'_> {
     }
 }
 
-/// Members with columns of their own.
+/// The members of messages that are not repeated in the column `raw_json`.
 const COLUMNS: [&str; 12] = [
     "type",
     "id",
@@ -334,7 +334,7 @@ const COLUMNS: [&str; 12] = [
     "interrupted",
 ];
 
-/// Returns the members of a record that have no column of their own, as JSON.
+/// Returns the members of a record that are not in [`COLUMNS`], as JSON.
 fn others(object: &Object<'_>) -> Option<String> {
     let rest = object.members().filter(|member| !COLUMNS.contains(&&*member.name()));
     let rest = rest.fold(Members::new(), Members::member);
@@ -348,7 +348,7 @@ fn usage(record: &Record<'_>, object: &Object<'_>) -> Option<UsageRow> {
         Body::Checkpoint(_) => "checkpoint",
         _ => return None,
     };
-    // A record that has only an address for an id is not the same one in another file.
+    // An id that is only an address, such as `@0`, can belong to a different record in another file.
     let own = Some(&*record.id).filter(|id| !id.starts_with('@')).map(str::to_owned);
     Some(UsageRow {
         kind,

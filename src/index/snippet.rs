@@ -3,9 +3,9 @@
 use super::words::Query;
 use std::ops::Range;
 
-/// The number of characters before the first word.
+/// The maximum number of characters before the first word.
 const BEFORE: usize = 40;
-/// The number of characters of a snippet.
+/// The maximum number of characters of the text that a snippet shows.
 const LENGTH: usize = 160;
 
 /// A part of a text on one line.
@@ -18,7 +18,7 @@ pub struct Snippet {
 }
 
 impl Snippet {
-    /// Returns the part of `text` around the first of the words; without any, the beginning of the text.
+    /// Returns the part of `text` around the first word of the query in it, or its beginning if it has none of them.
     #[must_use]
     pub fn of(text: &str, query: &Query) -> Snippet {
         let first =

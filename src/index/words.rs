@@ -6,8 +6,8 @@
 //! run that has two characters or more, and a prefix finds a single character.
 //!
 //! The trigram tokenizer of SQLite finds nothing shorter than three characters, which is longer than most words of
-//! Chinese and Japanese, and it also splits English words. A table of 61 MB of messages with it takes 217 MB and 12
-//! seconds of processor time; the whole index of claw-index takes 113 MB and 8 seconds for the same messages.
+//! Chinese and Japanese, and it also splits English words. With it, a table of 61 MB of messages takes 217 MB and
+//! 12 seconds of processor time; the whole index of claw-index takes 113 MB and 8 seconds for the same messages.
 
 use std::borrow::Cow;
 
@@ -59,7 +59,7 @@ pub fn indexed(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Adds the pairs of a run, and its last character if `has_last`; each between spaces.
+/// Adds the pairs of a run, each between spaces. Also adds its last character if `has_last` or if it is the only one.
 fn push_pairs(out: &mut String, run: &str, has_last: bool) {
     out.push(' ');
     let mut chars = run.char_indices().peekable();
@@ -92,8 +92,8 @@ pub struct Query {
 }
 
 impl Query {
-    /// Parses a query: words, phrases in double quotes, `word*` for all words that begin so, and `-word` to exclude
-    /// results.
+    /// Parses a query: words, phrases in double quotes, `word*` for all words that begin with `word`, and `-word` to
+    /// exclude messages that contain it.
     ///
     /// # Errors
     /// Returns the reason if there is nothing to search for.

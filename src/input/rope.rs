@@ -1,4 +1,4 @@
-//! A text that consists of parts of other inputs, in any order, without copying them.
+//! A text that consists of parts of other inputs, in any order. The parts are not copied.
 
 use super::Input;
 use super::block::{PAGE, ReadBlock};
@@ -14,7 +14,7 @@ pub struct Rope {
     inputs: Vec<Input>,
     slices: Vec<Slice>,
     length: u64,
-    /// The windows on each input. Reading with several threads at the same time takes others.
+    /// The windows on each input. A thread takes them while it reads; another one that reads meanwhile uses new ones.
     windows: Mutex<Vec<Windows>>,
 }
 

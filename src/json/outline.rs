@@ -47,7 +47,7 @@ impl Name {
     }
 }
 
-/// An array or object whose end was not read yet.
+/// An array or object whose end has not been read yet.
 #[derive(Clone, Copy, Debug)]
 struct OpenValue {
     is_object: bool,
@@ -64,8 +64,8 @@ pub struct Value<'a> {
 }
 
 impl Outline {
-    /// Returns the value that `text` holds, or `None` if it is not one JSON value with at most white space around it, or
-    /// nested deeper than `most` levels.
+    /// Returns the value in `text`. Returns `None` if `text` is not a single JSON value, which may have white space
+    /// around it, or if it is nested more than `most` levels deep.
     #[must_use]
     pub fn read<'a>(&'a mut self, text: &'a str, most: usize) -> Option<Value<'a>> {
         self.nodes.clear();
@@ -126,7 +126,7 @@ impl Outline {
     }
 
     /// Adds the value that begins at `at` with the byte `first`. Returns its index, or `None` if it is not in the
-    /// outline: it is too deep, or a number or word in an array, of which there can be very many.
+    /// outline: it is too deep, or it is a number, `true`, `false` or `null` in an array, which can have very many.
     fn begin(&mut self, name: Name, at: usize, first: u8) -> Option<usize> {
         let is_value = name.place.start > 0 || matches!(first, b'{' | b'[' | b'"');
         let is_root = self.open.is_empty();
@@ -198,7 +198,7 @@ impl<'a> Value<'a> {
         self.len() == 0
     }
 
-    /// Returns the elements of an array; `None` for any other value. Numbers and words are left out.
+    /// Returns the elements of an array; `None` for any other value. Numbers, `true`, `false` and `null` are left out.
     #[must_use]
     pub fn elements(self) -> Option<impl Iterator<Item = Value<'a>>> {
         self.text().starts_with('[').then(|| self.inner())

@@ -127,7 +127,7 @@ impl RunningChain {
 /// The lines of an input around the one that is checked.
 struct ChainLines<'i> {
     reader: BufReader<InputReader<'i>>,
-    /// The lines in memory: the one that is checked, and the two before and after it.
+    /// The lines in memory: the one that is checked, and up to two before and two after it.
     held: VecDeque<HeldLine>,
     /// The index of the first of them.
     first: usize,
@@ -149,8 +149,8 @@ impl<'i> ChainLines<'i> {
         ChainLines { reader, held: VecDeque::new(), first: 0, next: 0 }
     }
 
-    /// Reads the lines around the line at `index`, which must not be less than before. Returns false if there is no
-    /// such line.
+    /// Reads the lines around the line at `index`, which must not be less than in the call before. Returns false if
+    /// there is no such line.
     fn move_to(&mut self, index: usize) -> io::Result<bool> {
         while self.first + self.held.len() <= index + 2 {
             let is_past = self.first + 2 < index && !self.held.is_empty();

@@ -90,7 +90,7 @@ fn every_recorded_answer_is_read() {
         let reply = outcome(name).unwrap();
         assert_eq!((reply.blocks.len(), reply.stop_reason.as_deref()), (1, Some(reason)), "{name}");
         assert!(reply.texts().next().unwrap().starts_with(begin), "{name}");
-        // The stream of the Messages API does not name the model.
+        // In this recording, the Messages stream of llama-server does not name the model.
         let model = reply.model.as_deref();
         assert_eq!(model.is_some(), name != "llama-messages-stream", "{name}");
         let usage = reply.usage.unwrap();

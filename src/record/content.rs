@@ -246,7 +246,8 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Appends `other`. If there was no content before, a string stays a string.
+    /// Appends `other`. If `self` is an empty list of blocks, it becomes `other` unchanged, even if that is a string.
+    /// Otherwise, it becomes a list of blocks.
     pub fn absorb(&mut self, other: Content<'a>) {
         *self = match std::mem::replace(self, Content::nothing()) {
             Content::Blocks(own) if own.is_empty() => other,

@@ -95,7 +95,8 @@ pub enum Body<'a> {
         record_id: String,
         /// The part of the result that is kept.
         shown: Box<KeptSpan>,
-        /// The scale derived from the provider's counts before this record, which are no longer valid.
+        /// The ratio of the provider's newest token count to the estimate. It is stored because a record with a scale
+        /// makes all earlier counts invalid.
         scale: Option<Scale>,
     },
     /// Replaces all records before the first kept one with a summary.
@@ -108,7 +109,8 @@ pub enum Body<'a> {
         hint: Option<u64>,
         /// The id of the compaction whose summary this one replaces, if there is one.
         retry_of: Option<String>,
-        /// The scale derived from the provider's counts before this record, which are no longer valid.
+        /// The ratio of the provider's newest token count to the estimate. It is stored because a record with a scale
+        /// makes all earlier counts invalid.
         scale: Option<Scale>,
     },
     /// A structured summary that was made before it was needed.

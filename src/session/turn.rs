@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// The lowest descriptor for a lock file. Shells use descriptors from 10 on for their own files, and a
 /// process loses a lock when it closes any descriptor of the file.
-const HIGH: i32 = 100;
+const MIN_DESCRIPTOR: i32 = 100;
 
 /// A turn lock that this process holds until the value is dropped or the process ends.
 #[derive(Debug)]
@@ -176,7 +176,7 @@ fn open(path: &Path, create: bool) -> io::Result<File> {
 
 /// Returns a duplicate of the file with a high descriptor, if the limit permits one.
 fn high(file: File) -> io::Result<OwnedFd> {
-    match fcntl_dupfd_cloexec(&file, HIGH) {
+    match fcntl_dupfd_cloexec(&file, MIN_DESCRIPTOR) {
         Ok(high) => Ok(high),
         Err(Errno::INVAL | Errno::MFILE) => Ok(file.into()),
         Err(error) => Err(error.into()),

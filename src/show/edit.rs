@@ -1,4 +1,4 @@
-//! Shows the changes of tool calls that edit files as a diff.
+//! Shows, as a diff, the changes that tool calls make to files.
 //!
 //! Tools have different names for the old and the new text, and some take a patch. An edit is recognised by the
 //! members of its input, not by the name of the tool.
@@ -168,7 +168,7 @@ fn join(lines: &mut Vec<DiffLine>, more: Vec<DiffLine>) {
     lines.extend(more);
 }
 
-/// Returns true if a text is a patch: it names a file or a position, and has lines that start with `+` and `-`.
+/// Returns true if a text is a patch: it names a file or a position, and a line starts with `+` or `-`.
 fn is_patch(text: &str) -> bool {
     let has =
         |marks: &[&str]| text.lines().any(|line| marks.iter().any(|mark| line.starts_with(mark)));

@@ -285,7 +285,7 @@ pub struct ShowNotes {
 pub struct Start {
     /// The byte offset of its beginning, over all inputs.
     pub offset: u64,
-    /// The byte offset of its end, unless it goes on to the end of the inputs.
+    /// The byte offset of its end, or `None` if it extends to the end of the inputs.
     pub end: Option<u64>,
     /// The number of turns before it.
     pub turns: u64,

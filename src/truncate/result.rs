@@ -41,10 +41,10 @@ pub(super) struct FoundResult<'a> {
     /// The index of its block in the message.
     index: usize,
     /// True if the message has `_meta`.
-    has_records: bool,
-    /// The entry about the result in it.
+    has_meta: bool,
+    /// The entry about the result in that `_meta`.
     meta: Option<ResultMeta>,
-    /// `Some(None)` if the result cannot be shortened.
+    /// The result; `None` before it is read, and `Some(None)` if it cannot be shortened.
     read: Option<Option<ReadResult<'a>>>,
 }
 
@@ -58,8 +58,8 @@ pub(super) fn find<'a>(messages: &[Message<'a>]) -> Vec<FoundResult<'a>> {
         let known = known_results(message);
         for (index, block) in message.blocks().enumerate() {
             let BlockKind::ToolResult { id } = &block.kind else { continue };
-            let (has_records, meta) = (message.meta.is_some(), known.get(id).copied().cloned());
-            found.push(FoundResult { message: number, index, has_records, meta, read: None });
+            let (has_meta, meta) = (message.meta.is_some(), known.get(id).copied().cloned());
+            found.push(FoundResult { message: number, index, has_meta, meta, read: None });
         }
     }
     let turn = messages.iter().rposition(Message::is_from_user).unwrap_or(0);
@@ -93,9 +93,9 @@ impl<'a> FoundResult<'a> {
     }
 
     fn read_block(&self, block: &Block<'a>) -> Option<ReadResult<'a>> {
-        let FoundResult { message, index, has_records, ref meta, .. } = *self;
+        let FoundResult { message, index, has_meta, ref meta, .. } = *self;
         let shown = meta.as_ref().and_then(|meta| meta.shown.as_ref());
-        let known = has_records.then(|| shown.map_or(&[][..], |shown| &shown.media));
+        let known = has_meta.then(|| shown.map_or(&[][..], |shown| &shown.media));
         let record = meta.as_ref().map(|meta| meta.record.as_ref());
         let content = media::set_aside(content(block)?, known, record);
         let aside = content.blocks().iter().filter(|block| block.kind == BlockKind::Other);
@@ -104,7 +104,7 @@ impl<'a> FoundResult<'a> {
         let length = said.chars().count();
         let text = match shown {
             Some(shown) => ResultText::shortened(&said, shown, record)?,
-            None if has_records => ResultText::whole(&said),
+            None if has_meta => ResultText::whole(&said),
             None => ResultText::guess(&said),
         };
         let (meta, shown, left_out, is_shorter) = (meta.clone(), None, 0, false);

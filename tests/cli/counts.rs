@@ -1,4 +1,5 @@
-//! Token counts from providers: when a count is valid, and that all programs report the same size of a session.
+//! Token counts from providers: a count is used only while it is valid, and all programs report the same size for a
+//! session.
 
 use std::fs;
 
@@ -55,7 +56,7 @@ fn estimate(sandbox: &Sandbox, args: &[&str], rebuild: &[&str]) -> Assert {
         .assert()
 }
 
-/// Returns the tokens that claw-estimate takes from the provider's count.
+/// Returns the part of claw-estimate's result that comes from the provider's count.
 fn measured(sandbox: &Sandbox, rebuild: &[&str]) -> u64 {
     let found = estimate(sandbox, &[], rebuild).success().json_one();
     found["measured"].as_u64().expect("a number")
@@ -145,12 +146,12 @@ fn audit_14_a_count_is_valid_while_the_records_it_covers_do_not_change() {
 
 /// View records appended before the count, others appended after it, and whether the count is then valid.
 const AROUND_THE_COUNT: [(&str, &[Step], &[Step], bool); 7] = [
-    ("a retracted prompt", &[|s| retract(s, 1)], &[], true),
+    ("a retracted reply", &[|s| retract(s, 1)], &[], true),
     ("a long result", &[|s| shorten(s, 3)], &[], true),
     ("a summary", &[|s| compact(s, 0)], &[], true),
     ("a long result, restored", &[|s| shorten(s, 3)], &[|s| retract(s, 4)], false),
     ("a summary, undone", &[|s| compact(s, 0)], &[|s| retract(s, 4)], false),
-    ("a retracted prompt, restored", &[|s| retract(s, 1)], &[|s| retract(s, 4)], false),
+    ("a retracted reply, restored", &[|s| retract(s, 1)], &[|s| retract(s, 4)], false),
     ("a better summary", &[|s| compact(s, 0)], &[|s| summarise_again(s, 4)], false),
 ];
 

@@ -1,4 +1,5 @@
-//! claw-index: the database equals the transcripts, however it was updated, and finds their words.
+//! claw-index: the database has the same content as the transcripts, however it was updated, and search finds their
+//! words.
 
 mod peers;
 mod queries;
@@ -37,11 +38,11 @@ fn rows(sandbox: &Sandbox, name: &str, sql: &str) -> Vec<Value> {
     index(sandbox, name, &["query", "--format", "json", sql]).success().json()
 }
 
-/// Returns all rows of all tables, and what the full-text index has for some words.
+/// Returns all rows of all tables, and the rows that the full-text index finds for some words.
 fn dump(sandbox: &Sandbox, name: &str) -> String {
     let mut all = String::new();
     for table in TABLES {
-        // Not by the hidden number of a row, which depends on the order of insertion.
+        // The hidden rowid depends on the order of insertion, so it does not determine the order here.
         let key = if table == "findings" { "1, 2" } else { "1" };
         let sql = format!("SELECT * FROM {table} ORDER BY {key}");
         all.push_str(table);
@@ -54,7 +55,7 @@ fn dump(sandbox: &Sandbox, name: &str) -> String {
     all + &index(sandbox, name, &["query", "--format", "json", found]).success().stdout_text()
 }
 
-/// Checks that an index equals one that is made again from the same paths.
+/// Checks that an index equals a new one that is made from the same paths.
 #[track_caller]
 fn assert_equals_fresh(sandbox: &Sandbox, name: &str, paths: &[&str]) {
     let fresh = format!("fresh-{name}");
@@ -62,10 +63,10 @@ fn assert_equals_fresh(sandbox: &Sandbox, name: &str, paths: &[&str]) {
     index(sandbox, &fresh, &[&["update"], paths].concat()).success();
     let (own, again) = (dump(sandbox, name), dump(sandbox, &fresh));
     let wrong = own.lines().zip(again.lines()).find(|(own, again)| own != again);
-    assert!(own == again, "not as a fresh index: {wrong:#?}");
+    assert!(own == again, "differs from a fresh index: {wrong:#?}");
 }
 
-/// Returns a transcript with all types of records, in `turns` turns. `seed` varies the texts.
+/// Returns a transcript of `turns` turns with most types of records. `seed` varies the ids, times and texts.
 fn transcript(turns: usize, seed: usize) -> String {
     let mut lines = vec![
         json!({"type": "session", "id": format!("s{seed}"), "key": format!("main:cli:{seed}"),

@@ -1,5 +1,5 @@
 //! claw-config shell: translates the command line of a script into code that sets the same values in every shell,
-//! whatever text the values are.
+//! whatever text the values contain.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;

@@ -285,7 +285,7 @@ fn code_and_tables_are_not_wrapped() {
 }
 
 #[test]
-fn long_results_are_folded_and_shown_in_full() {
+fn long_results_are_folded_unless_full_is_given() {
     let lines: String = (1..=9).map(|n| format!("line {n}\n")).collect();
     let records = call("c") + &result("c", &lines);
     show(&records, &[]).success().stdout(contains("    line 6\n    … 3 more lines (--full)\n"));
@@ -350,7 +350,7 @@ fn audit_30_an_edit_is_shown_as_a_diff() {
         .success()
         .stdout(contains("```diff\npath: a.c\n\n one\n-two<b>\n+three\n```\n"));
     show(&records, &["--format", "html"]).success().stdout(contains("<span class=\"same\"> one</span>\n<span class=\"removed\">-two&lt;b&gt;</span>\n<span class=\"added\">+three</span>\n"));
-    // A long diff is folded, and so are the other members of the input.
+    // A long diff is folded, and `--full` shows all of it.
     let new: String = (0..60).map(|n| format!("{n}\\n")).collect();
     let long = edit_call().replace("one\\nthree\\n", &new);
     show(&(user("q") + &long), &[]).success().stdout(contains("more lines (--full)\n"));
@@ -442,7 +442,7 @@ fn no_format_contains_control_characters_of_the_input() {
     }
 }
 
-/// Returns the top-level headings of a document and all raw HTML in it, as a Markdown reader parses them.
+/// Parses Markdown, and returns the headings of all levels that are outside quotes and list items, and all raw HTML.
 fn structure(markdown: &str) -> (Vec<(HeadingLevel, String)>, Vec<String>) {
     let (mut headings, mut html) = (Vec::new(), Vec::new());
     let (mut depth, mut in_heading) = (0, false);
@@ -467,7 +467,7 @@ fn structure(markdown: &str) -> (Vec<(HeadingLevel, String)>, Vec<String>) {
 }
 
 #[test]
-fn s4_no_message_closes_or_hides_the_document() {
+fn s4_no_message_adds_headings_or_html_to_the_document() {
     let run = show_file("show/hostile.jsonl", &["--format", "markdown"]);
     let markdown = run.success().stdout_text();
     let (headings, html) = structure(&markdown);

@@ -1,4 +1,5 @@
-//! Ids of calls: for any ids on disk, the ids that are sent are legal and unique, and do not change.
+//! Ids of calls: whatever ids are stored, those that are sent are legal and unique, and an id that was sent once stays
+//! the same when the transcript grows.
 
 use std::collections::HashSet;
 

@@ -44,7 +44,7 @@ fn content(choices: &mut Choices) -> Value {
     (0..count).map(block).collect()
 }
 
-/// Returns the text that rebuild has for a result before any truncation.
+/// Returns the full text of a result, as `rebuild` returns it if there is no truncation record.
 fn text_of(content: &Value) -> String {
     let says = |block: &Value| {
         block["text"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
@@ -83,7 +83,6 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
     let request = Request { messages: &messages, ..Request::default() };
     let gauge = Gauge::new(request, None);
     let budget = gauge.tokens(request) * (3 + choices.below(7) as u64) / 10;
-    // A result that is just over its limit may become shorter in characters but not in tokens.
     let limit = Some(200 + choices.below(800)).filter(|_| choices.one_in(2));
     let options = TruncateOptions {
         max_chars: limit.unwrap_or(usize::MAX),
@@ -109,6 +108,7 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
     same("rebuilt with the records", &lines(&rebuilt.messages), &lines(&messages))?;
     let request = Request { messages: &rebuilt.messages, ..Request::default() };
     let tokens = Estimate::of(request, Method::Script).tokens;
+    // With a character limit, a result just over it may lose characters but not tokens.
     let is_smaller = limit.is_some() || outcome.after <= outcome.before;
     match tokens == outcome.after && is_smaller {
         true => Ok(()),

@@ -1,5 +1,5 @@
-//! The calls to the provider in a project file of Claude Code that are not part of the conversation: on branches that
-//! were left, and of subagents. They cost tokens, too.
+//! Reads all calls to the provider in a project file of Claude Code. Those on abandoned branches and those of subagents
+//! are not part of the conversation, but cost tokens, too.
 //!
 //! A reply has several lines, which share `message.id` and `requestId`. The last one has the final counts.
 
@@ -23,14 +23,14 @@ pub struct SourceCall {
 /// The calls of a file.
 #[derive(Debug, Default)]
 pub struct SourceCalls {
-    /// For the offset of each line of a reply, the index of its call.
+    /// The index of the call of each line of a reply, by the offset of the line.
     by_offset: HashMap<u64, usize>,
     /// The calls, in the order of their first lines.
     calls: Vec<SourceCall>,
 }
 
 impl SourceCalls {
-    /// Reads the calls of `source` if Claude Code wrote it, which the header of its translation tells.
+    /// Reads the calls of `source`. Returns `None` if, by the header of its translation, Claude Code did not write it.
     pub fn read(source: &Input, translation: &Input) -> anyhow::Result<Option<SourceCalls>> {
         if !is_claude_code(translation)? {
             return Ok(None);

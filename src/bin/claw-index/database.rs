@@ -22,14 +22,15 @@ const CACHE: i32 = 16 * 1024;
 /// Opens the index at `path` for writing. Creates it, or brings it up to the current version of the schema.
 ///
 /// # Errors
-/// 65 if it is another database or of a newer version; else that of [`explain`].
+/// Fails with 65 if it is another program's database or from a newer version. Errors of SQLite are returned as they
+/// are; [`explain`] gives them a status.
 pub fn open(path: &Path) -> anyhow::Result<Connection> {
-    // SQLite would create it with the permissions of the umask.
+    // With the usual umask, SQLite would create a database that other users can read.
     let created = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     created.with_context(|| format!("cannot open '{}'", path.display()))?;
     let mut connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     prepare(&connection)?;
-    // Before this check, nothing of another database may change.
+    // This check comes first, because another program's database must not be changed.
     version(&connection, path)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "normal")?;
@@ -41,7 +42,8 @@ pub fn open(path: &Path) -> anyhow::Result<Connection> {
 /// Opens the index at `path` for queries only.
 ///
 /// # Errors
-/// 1 if there is none, 65 if it is another database or not of this version; else that of [`explain`].
+/// Fails with 1 if there is none, and with 65 if it is another program's database or from another version. Errors of
+/// SQLite are returned as they are; [`explain`] gives them a status.
 pub fn open_for_queries(path: &Path) -> anyhow::Result<Connection> {
     let name = path.display();
     let none = || fail(Exit::Failed, format!("no index '{name}'; make it with claw-index update"));
@@ -56,7 +58,7 @@ pub fn open_for_queries(path: &Path) -> anyhow::Result<Connection> {
         anyhow::Ok((connection, version))
     };
     let (connection, version) = match open(OpenFlags::SQLITE_OPEN_READ_ONLY) {
-        // A program was killed while it created the database. Opening it for writing completes or undoes this.
+        // A program was killed while it wrote to the database. SQLite can recover it only if it is open for writing.
         Err(error) if is_read_only(&error) => {
             open(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             open(OpenFlags::SQLITE_OPEN_READ_ONLY)?
@@ -132,7 +134,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> anyhow::Result<()> {
     Ok(change.commit()?)
 }
 
-/// Gives an error of SQLite an exit status, and says what to do. Returns other errors unchanged.
+/// Adds an exit status and advice to an error of SQLite. Returns other errors unchanged.
 pub fn explain(error: anyhow::Error, path: &Path) -> anyhow::Error {
     let Some(own) = error.downcast_ref::<rusqlite::Error>() else { return error };
     let (exit, advice) = match own.sqlite_error_code() {

@@ -1,4 +1,4 @@
-//! The files to index: transcripts, and those in directories.
+//! Finds the files to index: the given transcripts, and those in the given directories.
 
 use anyhow::Context;
 use clawutils::cli::walk_error;
@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
 
-/// The suffix of transcripts in directories.
+/// The file name extension of transcripts in directories.
 const SUFFIX: &str = "jsonl";
 
 /// A file that may be a transcript.
@@ -18,7 +18,7 @@ pub struct FoundFile {
     pub path: PathBuf,
     /// Its state; `None` if it does not exist.
     pub stamp: Option<Stamp>,
-    /// True if it is an operand, and not from a directory.
+    /// True if it was named on the command line; false if it was found in a directory.
     pub is_given: bool,
 }
 
@@ -29,19 +29,19 @@ impl FoundFile {
     }
 }
 
-/// The files of a run.
+/// The files that an update looks at.
 #[derive(Debug, Default)]
 pub struct Files {
     /// The files, in order.
     pub found: Vec<FoundFile>,
-    /// The directories that were searched, each with a slash at the end.
+    /// The directories that were searched or no longer exist, each with a slash at the end.
     pub directories: Vec<String>,
-    /// What could not be read.
+    /// The errors about files and directories that could not be read.
     pub errors: Vec<anyhow::Error>,
 }
 
 impl Files {
-    /// Finds the files of `paths`; without any, the sessions of the workspace.
+    /// Finds the given files, and those in the given directories. If `paths` is empty, finds the workspace's sessions.
     pub fn find(paths: &[PathBuf], workspace: &Path) -> Files {
         let mut files = Files::default();
         if paths.is_empty() {
@@ -53,7 +53,7 @@ impl Files {
         files
     }
 
-    /// Finds files again that were changed, created or removed, and the files in directories among them.
+    /// Looks up paths that were changed, created or removed, and all files in those that are directories.
     pub fn changed(paths: impl IntoIterator<Item = PathBuf>) -> Files {
         let mut files = Files::default();
         for path in paths {
@@ -69,7 +69,7 @@ impl Files {
         files
     }
 
-    /// Returns the directory that has the sessions of a workspace. OpenClaw's sessions are in the workspace itself.
+    /// Returns the directory of the sessions of a workspace. OpenClaw's sessions are in the workspace itself.
     pub fn sessions(workspace: &Path) -> PathBuf {
         let own = workspace.join(".sessions");
         if own.is_dir() { own } else { workspace.to_owned() }
@@ -108,12 +108,12 @@ fn with_slash(directory: &Path) -> String {
     format!("{}/", directory.to_string_lossy().trim_end_matches('/'))
 }
 
-/// Returns true for the name of a file that is read if it is in a directory.
+/// Returns true if a file in a directory has the name of a transcript.
 pub fn is_wanted(path: &Path) -> bool {
     path.extension().is_some_and(|suffix| suffix == SUFFIX)
 }
 
-/// Returns the place of an operand without symbolic links. The file itself may be missing.
+/// Resolves the symbolic links in a path of the command line. The file itself may be missing.
 fn located(path: &Path) -> io::Result<FoundFile> {
     let is_given = true;
     match path.canonicalize() {

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-/// How long nothing must happen before changes are indexed, so that a turn's records are indexed together.
+/// Changes are indexed when nothing else has changed for this long, so that a turn's records are indexed together.
 const QUIET: Duration = Duration::from_millis(50);
-/// The longest wait for that.
+/// The longest wait for such a pause.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// A watch on transcripts and directories.
@@ -24,14 +24,14 @@ pub struct Watch {
     events: Receiver<notify::Result<Event>>,
     /// Ends the watch when it is dropped.
     _watcher: RecommendedWatcher,
-    /// The directories, in which transcripts have a certain suffix.
+    /// The directories. Only files in them that are named like transcripts are indexed.
     directories: Vec<PathBuf>,
-    /// The transcripts.
+    /// The transcripts that were given by name.
     files: Vec<PathBuf>,
 }
 
 impl Watch {
-    /// Begins to watch `paths`; without any, the sessions of the workspace.
+    /// Begins to watch `paths` or, if there are none, the sessions of the workspace.
     ///
     /// # Errors
     /// If a path does not exist or cannot be watched.
@@ -61,7 +61,8 @@ impl Watch {
     /// Indexes changes, and prints a line for each, until a signal ends the program.
     ///
     /// # Errors
-    /// If standard output cannot be written to, or watching fails. Other errors are reported, and their files are read
+    /// If standard output cannot be written to, watching fails, or the database cannot be used. Errors about files are
+    /// only reported. If another program keeps the database locked, that is reported too, and the same paths are tried
     /// again after the next change.
     pub fn follow(self, updater: &Updater) -> anyhow::Result<Exit> {
         let mut changed = BTreeSet::new();
@@ -90,16 +91,16 @@ impl Watch {
         if event.need_rescan() {
             changed.extend(self.directories.iter().chain(&self.files).cloned());
         }
-        // The updates themselves open and read files.
+        // Updates cause such events themselves when they open and read files.
         if matches!(event.kind, EventKind::Access(_)) {
             return Ok(());
         }
-        // A new directory may have had files before it was watched, and one that is moved away takes its files along.
-        let is_move = match event.kind {
+        // A new directory may have had files before it was watched, and one that is moved takes its files with it.
+        let changes_names = match event.kind {
             EventKind::Modify(kind) => matches!(kind, ModifyKind::Name(_)),
             _ => true,
         };
-        let is_directory = |path: &Path| is_move && (path.is_dir() || !path.exists());
+        let is_directory = |path: &Path| changes_names && (path.is_dir() || !path.exists());
         let is_inside = |path: &Path| self.directories.iter().any(|own| path.starts_with(own));
         let concerns = |path: &PathBuf| {
             self.files.contains(path) || is_inside(path) && (is_wanted(path) || is_directory(path))
@@ -109,7 +110,7 @@ impl Watch {
     }
 }
 
-/// Indexes these paths. Returns false if the database could not be used, and the paths should be tried again.
+/// Indexes these paths. Returns false if another program kept the database locked; the caller then tries them again.
 fn index(updater: &Updater, changed: &BTreeSet<PathBuf>) -> anyhow::Result<bool> {
     let files = Files::changed(changed.iter().cloned());
     let mut out = Output::open();

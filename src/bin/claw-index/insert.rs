@@ -29,7 +29,7 @@ pub struct Inserter<'c> {
     session: Statement<'c>,
 }
 
-/// The place of a record.
+/// The id, place and time of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordPlace<'r> {
     /// The record's id.
@@ -102,7 +102,8 @@ impl<'c> Inserter<'c> {
         Ok(())
     }
 
-    /// Adds a message, and what it says about calls and files.
+    /// Adds a message. If it is a tool call, also adds the call and the file that it names. If it is a tool result,
+    /// adds the result to the row of its call.
     pub fn message(
         &mut self,
         session: &mut Session,
@@ -230,7 +231,8 @@ impl<'c> Inserter<'c> {
         Ok(())
     }
 
-    /// Writes the calls that are not part of the conversation. Their rows count down from the last one of the session.
+    /// Writes the calls that are not part of the conversation. Their row numbers count down from the highest number
+    /// that a row of the session can have.
     pub fn asides(&mut self, session: &Session, calls: &SourceCalls) -> rusqlite::Result<()> {
         let own = "DELETE FROM usage WHERE session_key = ? AND kind = 'aside'";
         self.database.execute(own, [&session.key])?;
@@ -366,7 +368,7 @@ impl<'c> Inserter<'c> {
         Ok(())
     }
 
-    /// Writes the last turn, and what concerns the whole session.
+    /// Writes the current turn and the row of the session.
     pub fn finish(&mut self, session: &mut Session) -> rusqlite::Result<()> {
         self.write_turn(session)?;
         self.session.execute(params![
@@ -389,7 +391,7 @@ impl<'c> Inserter<'c> {
     }
 }
 
-/// Converts a count to SQLite's integer.
+/// Converts a count to an integer of SQLite, limited to the largest one.
 fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The results of queries as text.
+//! Writes the results of queries as text.
 
 use clap::ValueEnum;
 use clawutils::json;
@@ -10,13 +10,13 @@ use std::borrow::Cow;
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
-/// The largest number of columns of a value in a table.
+/// The number of characters after which a value in a table is cut off.
 const WIDTH: usize = 60;
 
 /// The format of the result of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Columns for people; long values are cut off
+    /// Aligned columns, for reading; long values are cut off
     Table,
     /// Comma-separated values with a header, as in RFC 4180
     Csv,
@@ -71,7 +71,7 @@ fn json(rows: &mut Rows<'_>, names: &[String], out: &mut dyn Write) -> anyhow::R
     Ok(())
 }
 
-/// Writes a table, after all rows were read, because their longest values are the widths of its columns.
+/// Writes a table. Reads all rows first, because the width of a column is that of its longest value.
 fn table(rows: &mut Rows<'_>, names: Vec<String>, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut is_number = vec![true; names.len()];
     let mut lines = vec![names];

@@ -26,7 +26,7 @@ impl Query {
     /// Runs the query.
     ///
     /// # Errors
-    /// 2 if it is wrong or would change something.
+    /// Fails with 2 if the query is invalid or is not one that only reads.
     pub fn run(self, path: &Path) -> anyhow::Result<Exit> {
         let sql = match self.sql.as_str() {
             "-" => text("<stdin>", &read_stdin()?)?.to_owned(),
@@ -41,7 +41,7 @@ impl Query {
         if select.column_count() == 0 || !select.readonly() {
             return fail(
                 Exit::Usage,
-                "cannot run the query: it is not one that only reads; begin it with SELECT",
+                "cannot run the query: it does more than read; begin it with SELECT",
             );
         }
         let mut out = Output::open();

@@ -185,7 +185,7 @@ impl<'s, 'c> SessionReader<'s, 'c> {
         Ok(())
     }
 
-    /// Writes what concerns the whole session.
+    /// Writes the calls that are not part of the conversation, the current turn, and the row of the session.
     pub fn finish(mut self) -> rusqlite::Result<()> {
         if let Some(calls) = &self.calls {
             self.inserter.asides(&self.session, calls)?;
@@ -194,7 +194,7 @@ impl<'s, 'c> SessionReader<'s, 'c> {
     }
 }
 
-/// Returns the end of the last line that has a line feed, at or after `from`.
+/// Returns the offset behind the last line feed after `from`, or `from` if there is none.
 fn last_line_feed(input: &Input, from: u64) -> anyhow::Result<u64> {
     let mut end = input.length;
     let mut buffer = vec![0; 64 * 1024];

@@ -3,7 +3,8 @@
 use crate::session::{Session, rows_of};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
-/// Marks the rows of a record as retracted or not. The target of a retraction is then marked the other way.
+/// Marks the rows of a record as retracted or not. If the record is itself a retraction, its target is marked the other
+/// way.
 pub fn mark(
     database: &Connection,
     session: &Session,
@@ -27,7 +28,7 @@ pub fn mark(
     }
 }
 
-/// Marks the messages of a record. They are searched from the end, where retracted messages usually are.
+/// Marks the messages of a record. Searches the session from its end, because retracted messages are usually there.
 fn mark_messages(
     database: &Connection,
     session: &Session,

@@ -1,9 +1,10 @@
--- The tables of version 1. Times are in Unix seconds. A row's number orders it in its transcript: the upper bits are the
--- session's number, the lower 23 bits count the records, so all rows of a session are one range.
+-- The tables of version 1. Times are in Unix seconds, except transcripts.modified, which is in nanoseconds. The
+-- upper bits of a row's number are the session's number, and the lower 23 bits count the rows of the session in the
+-- order of the transcript, so the rows of a session are one range.
 
 CREATE TABLE schema_version (version INTEGER PRIMARY KEY);
 
--- A transcript each. The key is the path of its file.
+-- One row per transcript. The key is the path of its file.
 CREATE TABLE sessions (
   key TEXT PRIMARY KEY,
   number INTEGER NOT NULL UNIQUE,
@@ -192,7 +193,7 @@ CREATE TABLE findings (
 );
 
 -- The full-text index of the messages, by row. It has no copy of the texts, so to delete a row, its text must be given.
--- Versions of SQLite before 3.43 do not know the option with which that is not necessary, and could not open the file.
+-- SQLite 3.43 added an option that makes this unnecessary, but older versions cannot open a database that uses it.
 CREATE VIRTUAL TABLE messages_fts USING fts5 (
   text,
   content = '',

@@ -12,8 +12,8 @@ use rusqlite::{Connection, OptionalExtension, ToSql};
 use std::io::{IsTerminal, Write, stdout};
 use std::path::Path;
 
-/// The number of messages that are ranked. Beyond it, only the newest rows of the index are, because the words are so
-/// frequent that their rank says little.
+/// The maximum number of messages that are ranked and returned: if more match, those with the lowest row numbers. The
+/// words are then so frequent that a rank says little.
 const RANKED: i64 = 5000;
 
 /// Search messages, tool inputs and tool results
@@ -69,7 +69,7 @@ impl Search {
     /// Searches the index at `path`. The status is 1 if nothing is found.
     ///
     /// # Errors
-    /// 2 if there are no words or several sessions, 1 if there is no such session.
+    /// Fails with 2 if there is no word to search for, and with 1 if no session or several have the given name.
     pub fn run(self, path: &Path) -> anyhow::Result<Exit> {
         let words = self.words.join(" ");
         let query = words::Query::parse(&words).map_err(|why| {
@@ -95,7 +95,7 @@ impl Search {
             Some(name) => crate::session::rows_of(session(database, name)?),
             None => [0, i64::MAX],
         };
-        // A filter may leave little of the messages that are ranked, so then all are.
+        // A filter is applied after the ranking and may leave few messages, so with a filter, all matches are ranked.
         let is_filtered = self.role.is_some() || self.since.is_some();
         let ranked = if is_filtered { i64::MAX } else { RANKED };
         let fts = query.to_fts();
@@ -119,7 +119,7 @@ impl Search {
     }
 }
 
-/// Returns the number of a session.
+/// Returns the number of the session with this path, id, key or label.
 fn session(database: &Connection, name: &str) -> anyhow::Result<i64> {
     let path = Path::new(name).canonicalize().unwrap_or_else(|_| name.into());
     let by_path = database

@@ -21,7 +21,7 @@ pub struct Session {
     pub key: String,
     /// Its number, the upper bits of the numbers of its rows.
     pub number: i64,
-    /// The number of the next row, without that of the session.
+    /// The number of the next row within the session, that is, without the upper bits.
     pub next: i64,
     /// The id in its header, or else the name of its file.
     pub id: String,
@@ -51,7 +51,7 @@ pub struct Session {
     pub findings: i64,
     /// The current turn.
     pub turn: Turn,
-    /// The rows of calls that have no result yet, by the id of the call. Only calls of this update.
+    /// The rows of calls that have no result yet, by the id of the call. Has only calls that this update has read.
     pub open: HashMap<String, Vec<i64>>,
     /// True if an earlier update wrote rows.
     pub is_continued: bool,
@@ -85,7 +85,7 @@ impl Session {
             return Ok(session);
         }
         session.number = free_number(database, key)?;
-        // A session without a header is named by its file.
+        // A session without a header is named after its file.
         session.id = Path::new(key).file_stem().unwrap_or_default().to_string_lossy().into_owned();
         database.execute(
             "INSERT INTO sessions (key, number, id) VALUES (?, ?, ?)",
@@ -150,14 +150,14 @@ impl Session {
         self.row(self.next - 1)
     }
 
-    /// Reads the time of a record.
+    /// Takes note of the time of a record.
     pub fn see(&mut self, time: Option<f64>) {
         self.created = self.created.or(time);
         self.updated = time.or(self.updated);
         self.turn.ended = time.or(self.turn.ended);
     }
 
-    /// Reads a header. The first one names the session.
+    /// Takes over the members of a header. The session has the id of its first header.
     pub fn header(&mut self, header: SessionRow) {
         let SessionRow { id, key, label, created, dialect, parent } = header;
         if !std::mem::replace(&mut self.has_header, true) {
@@ -171,8 +171,8 @@ impl Session {
     }
 }
 
-/// Returns a number for a new session. It depends only on the key, unless two keys have the same hash, so that an
-/// index that is made again has the same rows.
+/// Returns a number for a new session. It is a hash of the key, so that an index that is made again has the same row
+/// numbers. If another session already has the number, returns the next free one.
 fn free_number(database: &Connection, key: &str) -> rusqlite::Result<i64> {
     let hash = Sha256::digest(key);
     let mut number = hash.iter().take(5).fold(0, |number, byte| (number << 8) | i64::from(*byte));

@@ -9,9 +9,9 @@ use std::io::Write;
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
-/// The columns of the longest bar.
+/// The width of the longest bar, in columns.
 const BAR: usize = 30;
-/// The columns of the longest label.
+/// The maximum number of characters in a label.
 const LABEL: usize = 40;
 
 /// Print tokens, tools, sessions and errors, with bars
@@ -91,7 +91,7 @@ fn list(
     Ok(())
 }
 
-/// Returns a label safe for a terminal. Of a long one, the end is shown, which tells paths apart.
+/// Returns a label that is safe for a terminal. A long one is cut at the beginning, because paths differ at the end.
 fn shown(label: &str) -> String {
     let count = label.chars().count();
     match count > LABEL {

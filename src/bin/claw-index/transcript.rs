@@ -1,11 +1,12 @@
 //! Brings the rows of one transcript up to date, in one transaction.
 //!
-//! A transcript that has grown is read from where the last update ended. Before that, the end of the part that was read
-//! is compared with its digest; for a transcript of another program, which is translated as a whole, all of it. If it
-//! differs, all rows are deleted, and the transcript is read again.
+//! A transcript that has grown is read from where the last update ended. To make sure that it has only grown, a digest
+//! of the end of the part already read is compared first. A transcript of another program is translated as a whole, so
+//! the digest is that of all of its earlier part. If the digest differs, all rows are deleted, and the transcript is
+//! read again from the beginning.
 //!
-//! A last line without a line feed may be incomplete. If it is a whole record, it is indexed, and the next update of
-//! this transcript reads all of it again.
+//! A last line without a line feed may be incomplete. If it is a valid record, it is indexed, but the transcript is
+//! read from the beginning when it has changed again.
 
 use crate::asides::SourceCalls;
 use crate::files::{Files, FoundFile};
@@ -21,9 +22,9 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
-/// The number of bytes that are compared to find out whether a file has only grown.
+/// The number of bytes, at the end of the part already read, whose digest shows whether a file has only grown.
 const COMPARED: u64 = 4096;
-/// The number of files below which their states are read one by one.
+/// If no directory was searched and there are fewer files than this, their states are read one by one.
 const FEW: usize = 100;
 /// The number of bytes that are hashed at a time.
 const BLOCK: usize = 64 * 1024;
@@ -39,15 +40,15 @@ pub struct ReadState {
     pub has_tail: bool,
     /// The length of the part that was read. Offsets are in the translation, if there is one.
     pub read_to: u64,
-    /// The digest of the end of that part.
+    /// The digest of the end of that part; if the transcript was translated, of all of it.
     pub digest: String,
-    /// The id of the last record in it.
+    /// The id of the last record that was read.
     pub last_id: Option<String>,
-    /// The number of the next row.
+    /// The number of the next row within the session.
     pub next_row: i64,
     /// True if the last message is part of a prompt.
     pub in_prompt: bool,
-    /// The digest of the patterns that were redacted.
+    /// The digest of the patterns whose matches were redacted; empty if there were none.
     pub redaction: String,
 }
 
@@ -56,14 +57,14 @@ pub struct ReadState {
 pub struct Redaction {
     /// The patterns.
     pub patterns: Option<Patterns>,
-    /// Differs for other patterns, and is empty without any.
+    /// The digest of the file of patterns; empty if there is none.
     pub digest: String,
 }
 
-/// What was done about a transcript.
+/// The outcome of an update of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing, because it has not changed.
+    /// It has not changed, so nothing was read.
     Unchanged,
     /// It was read for the first time.
     New,
@@ -76,7 +77,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns the name of a change.
+    /// Returns the word that `--follow` prints, or `None` if it prints nothing.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Outcome::New => Some("new"),
@@ -87,8 +88,8 @@ impl Outcome {
     }
 }
 
-/// Returns the states of the transcripts among `files`, and of others in the searched directories, by the keys of their
-/// sessions.
+/// Returns the states of the transcripts among `files`, by the keys of their sessions. If a directory was searched or
+/// there are many files, returns those of all transcripts in the index.
 pub fn states(
     database: &Connection,
     files: &Files,
@@ -123,7 +124,7 @@ fn state(row: &Row<'_>) -> rusqlite::Result<ReadState> {
     })
 }
 
-/// Deletes the rows of a session.
+/// Deletes a session with all its rows.
 pub fn delete(database: &Connection, key: &str) -> rusqlite::Result<()> {
     let number = database
         .query_row("SELECT number FROM sessions WHERE key = ?", [key], |row| row.get::<_, i64>(0))
@@ -154,7 +155,7 @@ fn delete_texts(database: &Connection, range: [i64; 2]) -> rusqlite::Result<()> 
     Ok(())
 }
 
-/// Brings the rows of a transcript up to date. If `is_full`, reads all of it in any case.
+/// Brings the rows of a transcript up to date. If `is_full`, always reads all of it.
 ///
 /// # Errors
 /// If the transcript cannot be read or the database cannot be written to.
@@ -219,7 +220,7 @@ fn compare(
     } else if before.has_tail {
         Outcome::Again("its last line was not complete")
     } else if before.is_translated && digest(input, before)? != before.digest {
-        // Another branch is the current one, for example, or a reply has further parts.
+        // For example, another branch has become the current one, or a reply has got more parts.
         Outcome::Again("its earlier part now reads differently")
     } else if !before.is_translated
         && (stamp.size == before.stamp.size || digest(input, before)? != before.digest)
@@ -230,7 +231,7 @@ fn compare(
     })
 }
 
-/// Returns the digest of the part that was read: of its last bytes or, if it was translated, of all of it.
+/// Returns the digest of the last [`COMPARED`] bytes of the part that was read, or of all of it if it is a translation.
 fn digest(input: &Input, state: &ReadState) -> anyhow::Result<String> {
     let mut at = if state.is_translated { 0 } else { state.read_to.saturating_sub(COMPARED) };
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; BLOCK]);

@@ -28,7 +28,7 @@ pub struct Update {
     /// Report only errors
     #[arg(long)]
     quiet: bool,
-    /// Then wait for changes, index them, and print a line for each, until a signal ends the program
+    /// After that, wait for changes, index them, and print a line for each, until a signal ends the program
     #[arg(long)]
     follow: bool,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub struct Updater {
     is_quiet: bool,
 }
 
-/// The numbers of transcripts by what was done about them.
+/// The number of transcripts with each outcome.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
     unchanged: usize,
@@ -139,13 +139,13 @@ impl Update {
 }
 
 impl Updater {
-    /// Gives an error of SQLite an exit status, and says what to do.
+    /// Adds an exit status and advice to an error of SQLite. Returns other errors unchanged.
     pub fn explain(&self, error: anyhow::Error) -> anyhow::Error {
         database::explain(error, &self.path)
     }
 
-    /// Updates the index for these files. Calls `changed` with each session that changed, and what was done. The status
-    /// of the first error about a file goes to `first`.
+    /// Updates the index for these files. For each session that changed, calls `changed` with what was done and the
+    /// session's key. Stores the status of the first error about a file in `first`.
     ///
     /// # Errors
     /// If the database cannot be used, or `changed` fails.
@@ -193,7 +193,11 @@ impl Updater {
         Ok(totals)
     }
 
-    /// Updates one transcript. Returns `None` if its file does not exist, and should be removed from the index.
+    /// Updates one transcript. Returns `None` if its file does not exist; the caller then removes its session from the
+    /// index.
+    ///
+    /// # Errors
+    /// If the file or the database cannot be read, or a file that is not in the index was given but does not exist.
     fn one(
         &self,
         inserter: &mut Inserter<'_>,
@@ -236,12 +240,12 @@ fn remove(database: &Connection, key: &str) -> rusqlite::Result<()> {
     change.commit()
 }
 
-/// Returns the sessions whose files were in a searched directory and are there no longer, in order.
+/// Returns the keys of the sessions in searched directories whose files no longer exist, sorted.
 fn missing<'k>(files: &Files, known: &'k HashMap<String, ReadState>) -> Vec<&'k String> {
     let found: HashSet<String> = files.found.iter().map(FoundFile::key).collect();
     let is_searched =
         |key: &&String| files.directories.iter().any(|directory| key.starts_with(directory));
-    // A directory that cannot be read does not mean that its files are gone.
+    // A file that was not found may still exist: its directory may be unreadable.
     let is_gone = |key: &&String| !found.contains(*key) && !Path::new(key).exists();
     let mut gone: Vec<&String> = known.keys().filter(is_searched).filter(is_gone).collect();
     gone.sort();

@@ -1,4 +1,4 @@
--- The calls to providers, each once: a copy of a session has the same calls as its original.
+-- Each call to a provider once, even if copies of its session are indexed, too.
 CREATE VIEW calls AS
 SELECT * FROM usage AS u
 WHERE call IS NULL OR row = (SELECT max(row) FROM usage WHERE call = u.call);

@@ -112,7 +112,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Checks a transcript in which a mode has found nothing to work on: it must have a record, or be blank.
+    /// Checks that a transcript in which the command found nothing to do is blank or has at least one intact record.
     ///
     /// # Errors
     /// Fails with 1 if all of its records are damaged, and with 74 if it cannot be read.

@@ -1,9 +1,9 @@
-//! The files that a rollout file continues.
+//! Finds the files that a rollout file continues, and joins them to one text.
 //!
-//! `history_base` in the first record names a rollout by the id of its thread or, after a rewind, of its segment: both
-//! stand at the end of a file's name, `rollout-TIME-THREAD.jsonl` or `rollout-TIME-THREAD_SEGMENT.jsonl`. The file may be
-//! in the directory of another day. Its first `end_byte_offset` bytes come before those of this file. If that is not
-//! known, its records before the one with the `ordinal` `end_ordinal_exclusive` do.
+//! `history_base` in the first record names a rollout by the id of its thread or, after a rewind, of its segment. The
+//! id is at the end of the file's name: `rollout-TIME-THREAD.jsonl` or `rollout-TIME-THREAD_SEGMENT.jsonl`. The file may
+//! be in the directory of another day. This file continues the first `end_byte_offset` bytes of it or, if that member is
+//! missing or 0, the records before the one whose `ordinal` is `end_ordinal_exclusive`.
 
 use crate::finding::rules;
 use crate::input::Input;
@@ -27,7 +27,7 @@ pub struct History {
     pub source: Input,
     /// The files that it consists of.
     pub files: Vec<SourceFile>,
-    /// The remark that the file which the first of them continues cannot be read.
+    /// A remark, if the file that the first of them continues cannot be read.
     pub missing: Option<Remark>,
 }
 
@@ -113,7 +113,7 @@ impl Base {
         Ok(base())
     }
 
-    /// Returns the end of the part in its file, or `None` if the file does not have the record there.
+    /// Returns the end of the part in its file, or `None` if neither its length nor its end is known.
     fn end_in(&self, file: &Input) -> anyhow::Result<Option<u64>> {
         if self.length.is_some() {
             return Ok(self.length);

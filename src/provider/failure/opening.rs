@@ -1,8 +1,9 @@
 //! Finds where a provider's own words begin in an error message.
 //!
 //! Gateways and SDKs add a prefix to a provider's message, such as the name of an exception or a status:
-//! `litellm.BadRequestError: OpenAIException - This model's ...`. The known prefixes contain no quotation. After any
-//! other text, the rest may be a quotation and is not treated as the provider's words.
+//! `litellm.BadRequestError: OpenAIException - This model's ...`. What follows a known prefix is the provider's
+//! message. What follows any other text may quote someone else, such as a tool or the user, so it is not treated as the
+//! provider's words.
 
 use regex::{Regex, RegexBuilder};
 use std::sync::OnceLock;

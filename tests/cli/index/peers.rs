@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{index, rows, transcript};
 use crate::common::{AssertExt, Sandbox};
 
-/// The version of ccusage, the last one that is written in JavaScript alone and needs no network.
+/// The last version of ccusage that is written only in JavaScript and needs no network.
 const CCUSAGE: &str = "ccusage@17.2.1";
 
 /// Reports why a test is skipped.
@@ -22,7 +22,7 @@ fn ccusage() -> Option<String> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(CCUSAGE);
     let script = directory.join("node_modules/ccusage/dist/index.js");
     if !script.is_file() {
-        // With the user's configuration, which may name a registry.
+        // npm runs with the user's configuration, which may name a registry.
         let mut npm = Command::new("npm");
         npm.args([
             "install",
@@ -61,7 +61,7 @@ fn prompt(id: u32, parent: u32, at: &str) -> String {
     )
 }
 
-/// A line of the reply `reply`, which is the answer to a request of the same number.
+/// A line of the reply with the number `reply`, which is also the number of its request.
 fn part(id: u32, parent: u32, at: &str, (reply, model): (u32, &str), more: &Value) -> String {
     let mut own = json!({"type": "assistant", "requestId": format!("req{reply}"), "message": {"id": format!("msg{reply}"),
         "type": "message", "role": "assistant", "model": model, "content": [{"type": "text", "text": format!("part {id}")}],
@@ -73,8 +73,8 @@ fn part(id: u32, parent: u32, at: &str, (reply, model): (u32, &str), more: &Valu
     line(id, parent, at, &own)
 }
 
-/// Two files: replies of several lines, on two days and with two models, a branch that was left, a subagent, and a copy
-/// of the first turn in the file of a continued session.
+/// Writes two files with replies of two models on several days: a reply of two lines, an abandoned branch, a subagent,
+/// and a continued session whose file begins with a copy of the first turn.
 fn project(sandbox: &Sandbox) {
     let none = json!({});
     let begin = [
@@ -86,7 +86,7 @@ fn project(sandbox: &Sandbox) {
     let rest = [
         prompt(4, 3, "01T23:59"),
         part(5, 4, "02T00:01", (5, "claude-b"), &none),
-        // A branch that was left: the prompt was edited.
+        // The user edited the prompt, so the branch above is abandoned.
         prompt(6, 3, "02T08:00"),
         part(7, 6, "02T08:01", (7, "claude-a"), &none),
         part(8, 6, "02T08:02", (8, "claude-a"), &json!({"isSidechain": true})),
@@ -126,7 +126,7 @@ fn usage_per_day_and_model_of_claude_code_is_that_of_ccusage() {
 }
 
 #[test]
-fn calls_on_left_branches_are_counted_beside_the_conversation() {
+fn calls_on_abandoned_branches_and_of_subagents_are_asides() {
     let sandbox = Sandbox::new();
     project(&sandbox);
     index(&sandbox, "i.db", &["update", "--quiet", ".claude"]).success();

@@ -16,7 +16,7 @@ fn indexed() -> Sandbox {
 }
 
 #[test]
-fn a_query_reads_and_nothing_else() {
+fn a_query_cannot_write() {
     let sandbox = indexed();
     let before = sandbox.read("i.db");
     for sql in [
@@ -93,7 +93,7 @@ fn calls_in_copies_of_a_session_count_once() {
 }
 
 #[test]
-fn the_schema_makes_the_same_tables() {
+fn schema_prints_the_tables_and_views() {
     let sandbox = indexed();
     let schema = index(&sandbox, "i.db", &["schema"]).success().stdout_text();
     for part in ["CREATE TABLE messages (", "CREATE VIEW tokens_by_day", "messages_fts"] {
@@ -124,7 +124,7 @@ fn statistics_have_bars() {
 }
 
 #[test]
-fn each_query_of_the_page_finds_something() {
+fn each_query_in_docs_queries_finds_something() {
     let sandbox = indexed();
     let open = [
         json!({"type": "user", "content": "another question"}),

@@ -1,4 +1,4 @@
-//! search: words of several languages, filters, and what redaction removes.
+//! search: words of several languages, filters and redaction.
 
 use predicates::str::contains;
 use serde_json::json;
@@ -71,7 +71,7 @@ fn results_are_ranked_filtered_and_lead_to_the_transcript() {
     assert_eq!(search(&["answer", "--since", "2026-01-03"]).len(), 10);
     let found = search(&["answer", "1004"]);
     assert_eq!((found.len(), &found[0]["turn"]), (1, &json!(5)));
-    // The shortest text with the word comes first.
+    // Phrases are found, too.
     assert!(search(&["\"a file\""]).len() > 15);
     let text = index(&sandbox, "i.db", &["search", "answer", "1004"]).success().stdout_text();
     let path = sandbox.path("d/a.jsonl").canonicalize().expect("a path");
@@ -108,7 +108,7 @@ fn text_that_redaction_removes_is_nowhere_in_the_database() {
             "{file}"
         );
     }
-    // Other patterns: the transcript is read again.
+    // Without the patterns, the transcript is read again.
     let run = index(&sandbox, "i.db", &["update", "s.jsonl"]).success();
     run.stderr(contains("other text is redacted"));
     assert_eq!(

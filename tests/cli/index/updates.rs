@@ -1,4 +1,4 @@
-//! update: new parts, changed and deleted transcripts, and programs that end in the middle.
+//! update: new, changed and deleted transcripts, concurrent and killed updates, and `--follow`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,7 @@ fn append(sandbox: &Sandbox, name: &str, bytes: &[u8]) {
     file.write_all(bytes).expect("room");
 }
 
-/// Transcripts of all dialects that have several turns.
+/// Transcripts of several dialects, each with several turns.
 fn samples() -> Vec<(&'static str, String)> {
     let own = transcript(6, 3);
     let lines =
@@ -115,7 +115,7 @@ fn only_the_new_part_of_a_grown_transcript_is_read() {
     index(&sandbox, "i.db", &["update", "s.jsonl"]).success().stderr(say("new"));
     index(&sandbox, "i.db", &["update", "s.jsonl"]).success().stderr(say("unchanged"));
     append(&sandbox, "s.jsonl", &text.as_bytes()[text.len() / 2..]);
-    // The half ended in the middle of a line, which was not a record.
+    // The first half ended in the middle of a line, so it had no complete record at its end.
     index(&sandbox, "i.db", &["update", "s.jsonl"]).success().stderr(say("grown"));
     assert_equals_fresh(&sandbox, "i.db", &["s.jsonl"]);
     index(&sandbox, "i.db", &["update", "--full", "s.jsonl"]).success().stderr(say("read again"));
@@ -123,7 +123,7 @@ fn only_the_new_part_of_a_grown_transcript_is_read() {
 }
 
 #[test]
-fn a_transcript_that_changed_or_became_shorter_is_read_again_and_that_is_said() {
+fn a_transcript_that_changed_or_became_shorter_is_read_again_with_a_diagnostic() {
     let sandbox = Sandbox::new();
     let text = transcript(4, 1);
     let changed = text.replacen("question", "QUESTION", 1);
@@ -244,7 +244,7 @@ fn all_rows_and_sums_are_those_of_the_transcripts() {
 }
 
 #[test]
-fn a_record_that_is_retracted_is_marked_until_the_retraction_is() {
+fn a_retracted_record_is_marked_until_its_retraction_is_retracted() {
     let sandbox = Sandbox::new();
     let line = |value: serde_json::Value| format!("{value}\n");
     sandbox.write(
@@ -357,7 +357,7 @@ fn the_database_is_private_and_no_other_database_is_changed() {
 }
 
 #[test]
-fn the_sessions_of_a_workspace_are_indexed_beside_them() {
+fn by_default_the_database_is_beside_the_sessions_of_the_workspace() {
     let sandbox = Sandbox::new();
     sandbox.sh("claw-session new --agent a --label one >/dev/null").assert().success();
     sandbox.sh("printf '%s\\n' '{\"type\":\"user\",\"content\":\"hello\"}' | claw-append \"$(claw-session path one)\"").assert().success();
@@ -388,7 +388,7 @@ fn follow_indexes_what_changes_and_prints_a_line_for_each() {
     let directory = sandbox.path("d").canonicalize().expect("a path");
     let mut next = || lines.next().expect("a line").expect("text");
     let line = |what: &str, name: &str| format!("{what} {}/{name}", directory.display());
-    // The database exists once the first update has begun, and the watch before it.
+    // The watch begins before the first update, so once that has written a row, no change is missed.
     while !sandbox.exists("i.db") || rows_if_any(&sandbox) == 0 {
         std::thread::sleep(Duration::from_millis(5));
     }

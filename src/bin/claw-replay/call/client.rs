@@ -19,8 +19,8 @@ const CLEARED: [&str; 4] = ["CLAW_PRICES", "CLAW_MAX_TOTAL", "CLAW_MAX_COST", "C
 /// Runs `claw-call` with the settings of this run.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// The variables of the settings that the command line gives. `claw-call` reads the environment and the
-    /// configuration file itself.
+    /// Environment variables for `claw-call`, one for each setting given on the command line. `claw-call` reads the
+    /// other settings from the environment and the configuration file itself.
     variables: Vec<(String, OsString)>,
     arguments: Vec<String>,
 }

@@ -34,7 +34,7 @@ pub struct RecordedReply {
 }
 
 impl Turn {
-    /// Returns the name of the case of a reply, given its index.
+    /// Returns the name under which the reply at `index` is reported.
     pub fn name(&self, index: usize) -> String {
         let number = self.number;
         match self.replies.len() {

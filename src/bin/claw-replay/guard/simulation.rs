@@ -1,6 +1,6 @@
-//! The guard of one context window, simulated on the messages of a transcript, without a model.
+//! Simulates, without calling a model, how `claw-turn` would keep a transcript within a context window of a given size.
 //!
-//! Before each reply, the request consists of the messages up to there, as earlier steps have changed them. The steps
+//! The request for each reply consists of the messages before it, with the changes that earlier steps made. The steps
 //! are those of `claw-turn`: when the request reaches the reserve, the old part is summarised; if that gains nothing,
 //! or the request still does not fit, results are shortened; if it still does not fit, the old part is summarised
 //! again. Each summary has the maximum length that claw-compact would accept.
@@ -17,7 +17,7 @@ use clawutils::truncate::{MAX_FRACTION, TruncateOptions, truncate_counted};
 
 /// The shortest summary, in tokens. If less room is left, a compaction counts as impossible.
 const MIN_SUMMARY: u64 = 64;
-/// The maximum number of pieces in which the covered messages are summarised, as in `claw-compact`.
+/// The maximum number of pieces in which the messages that a compaction covers are summarised, as in `claw-compact`.
 const MAX_PIECES: usize = 16;
 /// The word that simulated summaries consist of.
 const WORD: &str = "summary ";
@@ -72,12 +72,12 @@ pub struct Simulation<'s> {
     /// The limits.
     pub budget: Budget,
     gauge: Gauge,
-    /// The request without the messages.
+    /// The count of the request without the messages.
     empty: Tally,
     messages: Vec<Message<'static>>,
     /// The weight of each message.
     weights: Vec<Weight>,
-    /// The whole request.
+    /// The count of the whole request.
     tally: Tally,
     /// The number of tokens in a thousand [`WORD`]s.
     thousand: u64,
@@ -268,7 +268,7 @@ impl<'s> Simulation<'s> {
         Some(Compaction { at: planned.at, opening, calls })
     }
 
-    /// Returns the calls for a summary: one for each piece of the covered part; none if no piece fits, because
+    /// Returns the calls for a summary: one for each piece of the covered messages; none if no piece fits, because
     /// `claw-compact` then makes the summary without a model.
     fn summary_calls(&self, task: &Task<'_, '_>, planned: &CutPlan) -> Vec<SimulatedCall> {
         let summary = task.summary_tokens();
