@@ -24,9 +24,9 @@ impl Budget {
     /// Fails if nothing is left for the prompt; the message shows the arithmetic.
     pub fn new(window: u64, output: Option<u64>, reserve: Option<u64>) -> Result<Budget, String> {
         let output = output.unwrap_or(default_output(window));
-        let reserve = reserve.unwrap_or((window * 15 / 100).min(30_000));
+        let reserve = reserve.unwrap_or(window.min(200_000) * 15 / 100);
         let margin = window / WINDOW_PER_MARGIN;
-        if output + margin >= window {
+        if output.saturating_add(margin) >= window {
             return Err(format!(
                 "nothing is left for the prompt: window {window} - answer {output} - margin {margin}; give a larger window or a smaller --max-tokens"
             ));
@@ -79,6 +79,7 @@ mod tests {
         }
         let large = Budget::new(200_000, None, None).unwrap();
         assert_eq!((large.output, large.margin, large.reserve), (8096, 10_000, 30_000));
+        assert_eq!(Budget::new(u64::MAX, None, None).unwrap().reserve, 30_000);
     }
 
     #[test]
@@ -88,5 +89,6 @@ mod tests {
         assert!(why.starts_with(arithmetic), "{why}");
         assert!(Budget::new(8000, None, Some(8000)).is_err());
         assert!(Budget::new(0, None, None).is_err());
+        assert!(Budget::new(8000, Some(u64::MAX), None).is_err());
     }
 }
