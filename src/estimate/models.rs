@@ -38,9 +38,14 @@ pub fn lookup(name: &str, extra: Option<&str>) -> Result<Option<Model>, String> 
     Ok(None)
 }
 
-/// Returns a model's name without its provider, in lower case.
+/// Returns a model's name without its provider, in lower case. The names that gateways give Claude are turned into
+/// Anthropic's: `anthropic/claude-sonnet-4.5` and `us.anthropic.claude-sonnet-4-5` into `claude-sonnet-4-5`.
 pub(super) fn bare(name: &str) -> String {
-    name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
+    let name = name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    match name.rfind("anthropic.").map_or(&*name, |at| &name[at + "anthropic.".len()..]) {
+        claude if claude.starts_with("claude-") => claude.replace('.', "-"),
+        _ => name,
+    }
 }
 
 /// Returns true if both names belong to the same model. Case, the provider (up to the last `/`) and a date at the end
@@ -178,6 +183,9 @@ mod tests {
             "claude-haiku-4-5@20251001",
             "anthropic/claude-haiku-4-5",
             "openrouter/anthropic/Claude-Haiku-4-5-20251001",
+            "anthropic/claude-haiku-4.5",
+            "anthropic/claude-haiku-4.5:beta",
+            "us.anthropic.claude-haiku-4-5-20251001-v1:0",
         ] {
             assert_eq!(lookup(name, None), Ok(haiku), "{name}");
         }
