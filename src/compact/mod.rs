@@ -103,7 +103,7 @@ impl<'a> Task<'_, 'a> {
     /// [`CutRule::Classic`] ignores both the size and the target.
     #[must_use]
     pub fn plan(&self) -> Option<CutPlan> {
-        self.plan_weighed(self.messages.iter().map(Weight::of).collect())
+        self.plan_weighed(self.messages.iter().map(|message| self.gauge.weigh(message)).collect())
     }
 
     /// Plans the compaction as [`Task::plan`] does, given the weights of the messages.
@@ -259,7 +259,10 @@ struct CutChoice<'t, 'r, 'a> {
 
 impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
     fn of(task: &'t Task<'r, 'a>) -> CutChoice<'t, 'r, 'a> {
-        CutChoice::new(task, task.messages.iter().map(Weight::of).collect())
+        CutChoice::new(
+            task,
+            task.messages.iter().map(|message| task.gauge.weigh(message)).collect(),
+        )
     }
 
     fn new(task: &'t Task<'r, 'a>, weights: Vec<Weight>) -> CutChoice<'t, 'r, 'a> {
@@ -312,7 +315,7 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
     fn size(&self, planned: &CutPlan) -> u64 {
         let mut tally = self.rests[planned.at];
         for message in self.task.opening(planned, "") {
-            tally.add(Weight::of(&message));
+            tally.add(self.task.gauge.weigh(&message));
         }
         tally.tokens()
     }

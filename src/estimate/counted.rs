@@ -3,7 +3,7 @@
 //! [`rebuild`](crate::messages::rebuild) gives a message its count only if no later record has changed what the
 //! count covers. To be used, a count must also be close to the estimate and come from a model of the same family.
 
-use super::{Request, families, tokens};
+use super::{Request, family, weigh::tokens};
 use crate::messages::Message;
 use crate::messages::meta::Meta;
 use crate::usage::Counts;
@@ -107,7 +107,7 @@ fn count_of<'m>(message: &'m Message<'_>) -> Option<(&'m Meta, Counts)> {
 /// Returns the reason why the count of a prompt is ignored, or `None` if it is used.
 fn why_not(count: u64, model: Option<&str>, estimate: u64, asked: Option<&str>) -> Option<Unused> {
     if let (Some(model), Some(asked)) = (model, asked)
-        && families::differ(model, asked)
+        && family::differ(model, asked)
     {
         return Some(Unused::OtherFamily { count });
     }

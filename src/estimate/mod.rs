@@ -1,20 +1,20 @@
 //! Estimates the tokens of messages. No other module counts tokens.
 //!
 //! An estimate adds up the parts of a request: the system prompt, the tools, each content block, and a fixed cost
-//! per message. Text is weighed by script ([`script`]), images by size ([`images`]). The trigger for compaction, the
-//! choice of the cut and the reports all use this estimate, so they cannot disagree.
+//! per message. Text is weighed for the tokenizer family of the model ([`text`]), images by size ([`images`]). The
+//! trigger for compaction, the choice of the cut and the reports all use this estimate, so they cannot disagree.
 //!
 //! A provider's own count (`_meta.usage`, or the number in a refusal) replaces the estimate of the part that it
 //! covers. For every program, `counted::find` decides which of the counts in `_meta.usage` are used.
 
 pub mod budget;
 mod counted;
-mod families;
+mod family;
 pub mod images;
 pub mod models;
 mod refused;
 pub mod report;
-pub mod script;
+pub mod text;
 mod weigh;
 pub mod windows;
 
@@ -24,13 +24,14 @@ use crate::record::scale::Scale;
 pub use budget::Budget;
 use counted::Anchor;
 pub use counted::Unused;
+pub use family::Family;
 pub use refused::Refused;
-use weigh::{tokens, weigh, weigh_system, weigh_tools, weight_of};
+use weigh::{Weigher, tokens};
 
 /// A method of weighing text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Method {
-    /// By script and kind of text.
+    /// By the kind of text and the model's tokenizer family.
     #[default]
     Script,
     /// As claw0 does: characters divided by four, block by block. For comparison only.
@@ -107,11 +108,11 @@ impl Estimate {
     /// Estimates a request.
     #[must_use]
     pub fn of(request: Request<'_, '_>, method: Method) -> Estimate {
+        let weigher = Weigher::new(request, method);
         let mut kinds = Kinds::default();
         let weights: Vec<u64> =
-            request.messages.iter().map(|message| weigh(message, method, &mut kinds)).collect();
-        let system = request.system.map_or(0, |system| weigh_system(system, method));
-        let tools = request.tools.map_or(0, |tools| weigh_tools(tools, method));
+            request.messages.iter().map(|message| weigher.message(message, &mut kinds)).collect();
+        let (system, tools) = weigher.system_and_tools(request);
         let weight = system + tools + weights.iter().sum::<u64>();
         let (anchor, unused) = counted::find(&request, system + tools, &weights);
         let is_scaled = anchor.is_none() && method == Method::Script;
@@ -165,6 +166,7 @@ fn scale_of(messages: &[Message<'_>]) -> Option<Scale> {
 /// calibrates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gauge {
+    weigher: Weigher,
     /// The factor for estimates where no count applies; `None` if no provider has counted.
     scale: Option<Scale>,
     /// True if a refusal counted the whole request. Older counts are then ignored.
@@ -182,7 +184,8 @@ impl Gauge {
         let measured = (estimate.measured > 0).then(|| by_count(estimate.tokens));
         let scale = actual.map(by_count).or(measured).or(estimate.scale);
         let unused = estimate.unused.filter(|_| actual.is_none());
-        Gauge { scale, is_from_refusal: actual.is_some(), unused }
+        let weigher = Weigher::new(request, Method::Script);
+        Gauge { weigher, scale, is_from_refusal: actual.is_some(), unused }
     }
 
     /// Returns the newest ignored count of the request, if there is one.
@@ -200,13 +203,10 @@ impl Gauge {
     /// Starts a running count of a request that is changed block by block.
     #[must_use]
     pub fn tally(&self, request: Request<'_, '_>) -> Tally {
-        let script = Method::Script;
-        let system = request.system.map_or(0, |system| weigh_system(system, script));
-        let tools = request.tools.map_or(0, |tools| weigh_tools(tools, script));
-        let kinds = &mut Kinds::default();
-        let weights: Vec<u64> =
-            request.messages.iter().map(|message| weigh(message, script, kinds)).collect();
+        let (system, tools) = self.weigher.system_and_tools(request);
         let base = system + tools;
+        let weights: Vec<u64> =
+            request.messages.iter().map(|message| self.weigh(message).0).collect();
         let anchor =
             if self.is_from_refusal { None } else { counted::find(&request, base, &weights).0 };
         Tally { gauge: *self, weight: base + weights.iter().sum::<u64>(), anchor }
@@ -216,10 +216,9 @@ impl Gauge {
     #[must_use]
     pub fn rests(&self, request: Request<'_, '_>) -> Vec<u64> {
         let mut rest = self.tally(Request { messages: &[], ..request });
-        let kinds = &mut Kinds::default();
         let mut rests: Vec<u64> = Vec::with_capacity(request.messages.len());
         for message in request.messages.iter().rev() {
-            rest.weight += weigh(message, Method::Script, kinds);
+            rest.weight += self.weigh(message).0;
             rests.push(rest.tokens());
         }
         rests.reverse();
@@ -229,19 +228,25 @@ impl Gauge {
     /// Returns the number of tokens in one message.
     #[must_use]
     pub fn message(&self, message: &Message<'_>) -> u64 {
-        self.scaled(tokens(weigh(message, Method::Script, &mut Kinds::default())))
+        self.scaled(self.weigh(message).tokens())
     }
 
     /// Returns the number of tokens in one block.
     #[must_use]
     pub fn block(&self, block: &Block<'_>) -> u64 {
-        self.scaled(tokens(weight_of(block)))
+        self.scaled(tokens(self.weigher.block(block)))
     }
 
     /// Returns the number of tokens in a text.
     #[must_use]
     pub fn text(&self, text: &str) -> u64 {
-        self.scaled(tokens(script::weigh(text)))
+        self.scaled(tokens(self.weigher.text(text)))
+    }
+
+    /// Weighs a message, to add it to a [`Tally`].
+    #[must_use]
+    pub fn weigh(&self, message: &Message<'_>) -> Weight {
+        Weight(self.weigher.message(message, &mut Kinds::default()))
     }
 
     /// Applies the scale to an estimate.
@@ -268,15 +273,21 @@ pub fn outlined(outlines: &[Message<'_>], weights: &[Weight]) -> u64 {
     size(anchor, scale.unwrap_or_default(), weights.iter().sum())
 }
 
+/// Returns the number of tokens in a text, for the tokenizers of a family.
+#[must_use]
+pub fn tokens_of(text: &str, family: Family) -> u64 {
+    tokens(text::weigh(text, family))
+}
+
 /// The weight of a message in an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weight(u64);
 
 impl Weight {
-    /// Weighs a message.
+    /// Weighs a message for the tokenizers of a family.
     #[must_use]
-    pub fn of(message: &Message<'_>) -> Weight {
-        Weight(weigh(message, Method::Script, &mut Kinds::default()))
+    pub fn of(message: &Message<'_>, family: Family) -> Weight {
+        Weight(Weigher::of(family).message(message, &mut Kinds::default()))
     }
 
     /// Returns the estimate of the message.
@@ -310,7 +321,7 @@ impl Tally {
     /// Returns true if `new` costs less than `old`.
     #[must_use]
     pub fn is_smaller(&self, new: &Block<'_>, old: &Block<'_>) -> bool {
-        weight_of(new) < weight_of(old)
+        self.gauge.weigher.block(new) < self.gauge.weigher.block(old)
     }
 
     /// Adds a message at the end of the request.
@@ -321,7 +332,8 @@ impl Tally {
     /// Replaces a block in the message with this index. A count that covers the message no longer applies.
     pub fn replace(&mut self, message: usize, old: &Block<'_>, new: &Block<'_>) {
         self.anchor = self.anchor.filter(|anchor| anchor.covered <= message);
-        self.weight = (self.weight + weight_of(new)).saturating_sub(weight_of(old));
+        let weigher = self.gauge.weigher;
+        self.weight = (self.weight + weigher.block(new)).saturating_sub(weigher.block(old));
     }
 }
 
@@ -354,7 +366,9 @@ mod tests {
         let bare = Request { messages: &messages, ..Request::default() };
         let count = |request| Estimate::of(request, Method::Script).tokens;
         assert!(count(Request { system: Some("be brief"), ..bare }) > count(bare));
-        assert!(count(Request { tools: Some("[]"), ..bare }) > count(bare) + 264);
+        let one = r#"[{"name":"f","input_schema":{}}]"#;
+        assert!(count(Request { tools: Some(one), ..bare }) > count(bare) + 264);
+        assert_eq!(count(Request { tools: Some("[]"), ..bare }), count(bare));
     }
 
     #[test]

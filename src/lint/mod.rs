@@ -275,7 +275,7 @@ pub fn status<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::{Estimate, Method, Request, Weight, outlined};
+    use crate::estimate::{Estimate, Family, Method, Request, Weight, outlined};
     use crate::messages::rebuild;
 
     /// An inspection keeps no text, but it must give the same tokens and violations as the complete messages.
@@ -296,7 +296,8 @@ mod tests {
             let inputs = [input.clone()];
             let messages = rebuild::from_inputs(&inputs, &RebuildOptions::default()).unwrap();
             let mut weights = Vec::new();
-            let mut weigh = |message: &Message<'_>| weights.push(Weight::of(message));
+            let mut weigh =
+                |message: &Message<'_>| weights.push(Weight::of(message, Family::Unknown));
             let outlines = inspect(input, &mut |_| {}, &mut weigh).unwrap().outlines;
             let request = Request { messages: &messages.messages, ..Request::default() };
             let tokens = Estimate::of(request, Method::Script).tokens;

@@ -5,7 +5,7 @@
 //! everything else with the number of messages and the last line of the prompt. This is enough to try claw-turn and its
 //! guard against overflows without an account.
 
-use crate::estimate::{self, Estimate, Method};
+use crate::estimate::{self, Estimate, Family, Method};
 use crate::json::write::Members;
 use crate::messages::Message;
 use crate::provider::call::Ask;
@@ -35,9 +35,11 @@ pub fn answer(ask: Ask, request: &ModelRequest<'_, '_>, window: u64) -> Answer {
              decrease input length or `max_tokens` and try again"
         ));
     }
-    let text = reply(request.messages, request.max_tokens);
-    let (text, stop_reason) = cut(&text, request.max_tokens);
-    let output = estimate::script::weigh(&text).div_ceil(estimate::script::UNIT);
+    let tokens = |text: &str| estimate::tokens_of(text, Family::of(Some(request.model)));
+    let fits = |text: &str| tokens(text) <= request.max_tokens;
+    let text = reply(request.messages, fits);
+    let (text, stop_reason) = cut(&text, fits);
+    let output = tokens(&text);
     let body = Members::new()
         .string("id", "msg_offline")
         .string("type", "message")
@@ -56,7 +58,8 @@ fn refuse(message: &str) -> Answer {
     Answer { status: 400, headers: Vec::new(), body: body.into_bytes() }
 }
 
-fn reply(messages: &[Message<'_>], max_tokens: u64) -> String {
+/// Returns the answer. `fits` returns true if a text is within `max_tokens` by estimate.
+fn reply(messages: &[Message<'_>], fits: impl Fn(&str) -> bool) -> String {
     let last = messages.iter().rev().find(|message| message.is_from_user());
     let said = last.map(|message| message.content.says()).unwrap_or_default();
     match said.split_once("\n<conversation ") {
@@ -68,7 +71,7 @@ fn reply(messages: &[Message<'_>], max_tokens: u64) -> String {
             };
             // Take the longest text that fits.
             let mut texts = (0..=lines.len()).rev().map(write);
-            texts.find(|text| fits(text, max_tokens)).unwrap_or_default()
+            texts.find(|text| fits(text)).unwrap_or_default()
         }
         _ => {
             let line = said.lines().next_back().unwrap_or_default();
@@ -112,19 +115,14 @@ fn digest(quoted: &str) -> Vec<String> {
     lines
 }
 
-/// Returns true if an answer is within `max_tokens` by estimate.
-fn fits(text: &str, max_tokens: u64) -> bool {
-    estimate::script::weigh(text).div_ceil(estimate::script::UNIT) <= max_tokens
-}
-
-/// Cuts an answer to `max_tokens` by estimate. Also returns the stop reason.
-fn cut(text: &str, max_tokens: u64) -> (String, &'static str) {
-    if fits(text, max_tokens) {
+/// Cuts an answer to what `fits`. Also returns the stop reason.
+fn cut(text: &str, fits: impl Fn(&str) -> bool) -> (String, &'static str) {
+    if fits(text) {
         return (text.to_owned(), "end_turn");
     }
     let mut kept = String::new();
     for word in text.split_inclusive(' ') {
-        if !fits(&format!("{kept}{word}"), max_tokens) {
+        if !fits(&format!("{kept}{word}")) {
             break;
         }
         kept.push_str(word);

@@ -732,7 +732,7 @@ fn the_offline_provider_needs_no_environment_and_is_deterministic() {
     let run = bare.into_iter().fold(cmd, Cmd::env_remove).assert().success().stderr("").stdout(concat!(
         r#"{"type":"assistant","content":[{"type":"text","text":"Reply to 1 messages: hello"}],"#,
         r#""model":"offline","provider":"offline","stop_reason":"end_turn","#,
-        r#""usage":{"input_tokens":10,"output_tokens":8},"request_id":null}"#,
+        r#""usage":{"input_tokens":6,"output_tokens":9},"request_id":null}"#,
         "\n"
     ));
     offline(&[], HELLO).success().stdout(run.stdout_text());
@@ -778,14 +778,14 @@ fn the_offline_provider_refuses_a_prompt_over_its_window_with_a_real_error_text(
     offline(&["--window", "500"], long.clone())
         .code(3)
         .stdout("")
-        .stderr(contains("prompt is too long: 909 tokens > 500 maximum"))
-        .stderr(contains("actual 909"))
+        .stderr(contains("prompt is too long: 919 tokens > 500 maximum"))
+        .stderr(contains("actual 919"))
         .stderr(contains("limit 500"));
     // A prompt that fits with a smaller --max-tokens is answered.
     offline(&["--window", "1500", "--max-tokens", "1000"], long)
         .success()
-        .stderr(contains("exceed context limit: 909 + 1000 > 1500"))
-        .stderr(contains("--max-tokens 527"));
+        .stderr(contains("exceed context limit: 919 + 1000 > 1500"))
+        .stderr(contains("--max-tokens 517"));
 }
 
 #[test]

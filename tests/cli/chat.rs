@@ -193,7 +193,7 @@ echo '{"description":"","input_schema":{"type":"object"}}' >tools/clock.json"#;
 #[test]
 fn a_compaction_is_undone() {
     let sandbox = Sandbox::new();
-    let says = (1..=8).map(|n| format!("Question {n} {}\n", "about this and that ".repeat(20)));
+    let says = (1..=8).map(|n| format!("Question {n} {}\n", "about this and that ".repeat(80)));
     piped(&sandbox, &says.collect::<String>()).success();
     let path = sandbox.sh("claw-session path initial").assert().success().stdout_text();
     let messages = || sandbox.cmd("claw-rebuild").arg(path.trim()).assert().success().stdout_text();

@@ -432,7 +432,7 @@ fn the_prompt_at_the_limit_is_shortened_with_a_marker() {
         .append(&sandbox, "s.jsonl");
     let record = compacted(&sandbox, &["--keep-user", "500"]);
     let text = record["kept_user"][0].as_str().expect("a text");
-    assert!(text.starts_with("wish word") && text.ends_with("end of it"), "{text}");
+    assert!(text.starts_with("wish snow") && text.ends_with("end of it"), "{text}");
     assert!(text.contains(" left out, sha256 ") && text.len() < 2500, "{text}");
 }
 
@@ -816,7 +816,7 @@ fn a_summary_from_a_file_is_checked_too() {
         ("", "it is blank"),
         (" \n", "it is blank"),
         (answer.as_str(), "it repeats a message"),
-        (&words(2000), "it has 200"),
+        (&words(2000), "it has 20"),
     ] {
         sandbox.write("summary", text);
         compact(&sandbox, &["--summary", "summary"]).code(65).stdout("").stderr(contains(why));
@@ -849,7 +849,7 @@ fn the_offline_provider_makes_a_summary() {
     let record = compacted(&sandbox, &["--provider", "offline", "--window", "3000"]);
     assert_eq!(record["model"], "offline");
     assert!(
-        record["summary"].as_str().is_some_and(|text| text.starts_with("In short:\n- user: word"))
+        record["summary"].as_str().is_some_and(|text| text.starts_with("In short:\n- user: snow"))
     );
     legal(&sandbox);
 }

@@ -110,9 +110,9 @@ pub fn chat() -> Conversation {
     Conversation::plain(12, 600)
 }
 
-/// Returns `n` words of about a token each.
+/// Returns `n` words of a token each, also by the estimate for an unknown model.
 pub fn words(n: usize) -> String {
-    "word ".repeat(n)
+    "snow ".repeat(n)
 }
 
 /// Returns the output of a build: many lines, with the important ones at the end.

@@ -34,10 +34,10 @@ fn tokens(text: &str) -> u64 {
 #[test]
 fn the_output_is_one_number() {
     let sandbox = Sandbox::new();
-    estimate(&sandbox, &[], &message("hello world")).assert().success().stdout("11\n").stderr("");
+    estimate(&sandbox, &[], &message("hello world")).assert().success().stdout("8\n").stderr("");
     estimate(&sandbox, &[], "").assert().success().stdout("0\n").stderr("");
     sandbox.write("a", message("hello world"));
-    sandbox.cmd("claw-estimate").args(["a", "a"]).assert().success().stdout("21\n");
+    sandbox.cmd("claw-estimate").args(["a", "a"]).assert().success().stdout("15\n");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn v34_cjk_text_and_emoji_have_about_one_token_per_character() {
         let text = text.repeat(100);
         let characters = text.chars().count() as f64;
         let ratio = tokens(&text) as f64 / characters;
-        assert!((0.7..3.0).contains(&ratio), "{ratio} tokens per character: {text}");
+        assert!((0.7..4.1).contains(&ratio), "{ratio} tokens per character: {text}");
     }
     assert!(tokens(&words(1000)) < 1100);
 }
@@ -148,10 +148,10 @@ fn the_system_prompt_and_the_tools_are_counted() {
 fn json_has_the_breakdown() {
     let sandbox = Sandbox::new();
     estimate(&sandbox, &["--json", "--window", "1000"], &message("hello")).assert().success().stdout(concat!(
-        r#"{"tokens":10,"measured":0,"measured_messages":0,"estimated":10,"system":0,"tools":0,"#,
-        r#""text":2,"calls":0,"results":0,"thinking":0,"media":0,"other":8,"bytes":34,"#,
-        r#""window":1000,"reserve":150,"output":250,"margin":50,"prompt_budget":700,"left":840,"#,
-        r#""messages":[{"role":"user","tokens":10}]}"#,
+        r#"{"tokens":6,"measured":0,"measured_messages":0,"estimated":6,"system":0,"tools":0,"#,
+        r#""text":2,"calls":0,"results":0,"thinking":0,"media":0,"other":4,"bytes":34,"#,
+        r#""window":1000,"reserve":150,"output":250,"margin":50,"prompt_budget":700,"left":844,"#,
+        r#""messages":[{"role":"user","tokens":6}]}"#,
         "\n"
     ));
     // Without a known window, the members that depend on it are missing.
@@ -439,8 +439,8 @@ fn v36_the_providers_count_is_used_and_the_rest_is_estimated() {
     let sandbox = Sandbox::new();
     counted().append(&sandbox, "s.jsonl");
     let found = breakdown(&sandbox, "s.jsonl");
-    assert_eq!((&found["measured"], &found["estimated"]), (&json!(9510), &json!(10)), "{found}");
-    assert_eq!((&found["tokens"], &found["measured_messages"]), (&json!(9520), &json!(4)));
+    assert_eq!((&found["measured"], &found["estimated"]), (&json!(9510), &json!(6)), "{found}");
+    assert_eq!((&found["tokens"], &found["measured_messages"]), (&json!(9516), &json!(4)));
 }
 
 #[test]

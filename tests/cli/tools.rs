@@ -161,7 +161,7 @@ fn a_directory_is_described_as_its_tools_sorted_by_name() {
 fn i_1_every_program_counts_a_directory_like_the_equivalent_file() {
     let sandbox = directory();
     sandbox.write("tools.json", TOLD);
-    let words = "word ".repeat(300);
+    let words = "snow ".repeat(300);
     let said =
         |role: &str| json!({"role": role, "content": words, "_meta": {"id": "a"}}).to_string();
     let conversation: Vec<String> = (0..8).map(|n| said(["user", "assistant"][n % 2])).collect();

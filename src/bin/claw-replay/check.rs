@@ -3,7 +3,7 @@
 use crate::report::{Case, Outcome, Report};
 use crate::run::{Mode, RunArgs};
 use crate::transcript::Transcript;
-use clawutils::estimate::{self, Budget, Weight};
+use clawutils::estimate::{self, Budget, Family, Weight};
 use clawutils::exit::{Error, Exit};
 use clawutils::finding::{Finding, Severity, rules};
 use clawutils::input::line::LineObject;
@@ -87,7 +87,7 @@ impl Mode for Check {
         let Inspection { findings, outlines } = lint::inspect(
             transcript.input.clone(),
             &mut |record| counts.take(record),
-            &mut |message| weights.push(Weight::of(message)),
+            &mut |message| weights.push(Weight::of(message, Family::Unknown)),
         )?;
         let tokens = estimate::outlined(&outlines, &weights);
         let (refused, unsound): (Vec<_>, Vec<_>) =

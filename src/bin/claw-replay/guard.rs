@@ -8,7 +8,7 @@ use crate::run::{Mode, RunArgs};
 use crate::transcript::Transcript;
 use clawutils::cli::budget::RequestArgs;
 use clawutils::cli::prices;
-use clawutils::estimate::{Budget, Weight};
+use clawutils::estimate::{Budget, Family, Weight};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::messages::rebuild::{self, RebuildOptions};
@@ -103,7 +103,7 @@ impl Mode for Guard {
         let inputs = std::slice::from_ref(&transcript.input);
         rebuild::stream(inputs, &options, true, |message| {
             let mut message = message.into_owned();
-            let weight = Weight::of(&message);
+            let weight = Weight::of(&message, Family::Unknown);
             turn += u64::from(message.is_from_user());
             count += 1;
             tokens += weight.tokens();

@@ -17,7 +17,7 @@ fn tool_turns(turns: usize, words: usize) -> String {
     let turn = |n: usize| {
         let call =
             json!({"type": "tool_use", "tool_use_id": format!("c{n}"), "name": "f", "input": {}});
-        let result = json!({"type": "tool_result", "tool_use_id": format!("c{n}"), "content": "word ".repeat(words)});
+        let result = json!({"type": "tool_result", "tool_use_id": format!("c{n}"), "content": "snow ".repeat(words)});
         let usage = json!({"input_tokens": 10, "output_tokens": 3});
         let answer =
             json!({"type": "assistant", "content": "done", "model": "m-1", "usage": usage});
@@ -76,7 +76,7 @@ fn an_overflow_has_its_turn_its_size_and_the_gain_of_each_step() {
 #[test]
 fn the_turn_that_no_step_makes_fit_fails() {
     let sandbox = Sandbox::new();
-    let prompt = json!({"type": "user", "content": "word ".repeat(9000)});
+    let prompt = json!({"type": "user", "content": "snow ".repeat(9000)});
     let rest = json!({"type": "assistant", "content": "done"});
     sandbox
         .write("s.jsonl", format!("{}{prompt}\n{rest}\n{}", tool_turns(3, 50), tool_turns(2, 50)));
@@ -140,7 +140,7 @@ fn a_regression_is_found_by_the_mode_that_concerns_it_and_by_no_other() {
     );
     // A compaction now covers a prompt that was too long when it was sent. Only guard reports the prompt, because it
     // ignores compactions and measures the request of each turn.
-    let prompt = json!({"type": "user", "content": "word ".repeat(9000)});
+    let prompt = json!({"type": "user", "content": "snow ".repeat(9000)});
     let answer = json!({"type": "assistant", "content": "done"});
     let summary = json!({"type": "compaction", "summary": "all of it", "first_kept_entry_id": "k"});
     let kept = json!({"type": "user", "content": "next", "id": "k"});

@@ -69,7 +69,7 @@ fn a_failed_run_leaves_no_file() {
         .assert()
         .code(74)
         .stderr("claw-show: cannot write 'no/a.md': no such file or directory; check the path\n");
-    let large = user(&"word ".repeat(10_000));
+    let large = user(&"snow ".repeat(10_000));
     sandbox.write("large.jsonl", large);
     let script = "ulimit -f 8; exec claw-show --output a.md large.jsonl";
     sandbox.sh(script).assert().code(74).stderr(contains("claw-show: cannot write 'a.md': "));

@@ -173,7 +173,7 @@ fn show_makes_no_call_and_prints_the_plan() {
     let messages = rebuild_meta(&sandbox, "s.jsonl");
     let small = small_model(&sandbox);
     // The longest summary that a model may return; its prompt states the limit.
-    sandbox.write("reply", says(&"word ".repeat(120)));
+    sandbox.write("reply", says(&"snow ".repeat(120)));
     for args in [&[][..], &["--window", "4000"], &["--via", "main", "--window", "4000"], &small] {
         let before = calls(&sandbox);
         let shown = show(&sandbox, args, &messages);

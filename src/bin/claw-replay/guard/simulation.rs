@@ -207,7 +207,7 @@ impl<'s> Simulation<'s> {
         let Some((messages, _)) = changed else { return };
         for ((new, old), weight) in messages.iter().zip(&self.messages).zip(&mut self.weights) {
             if new.content != old.content {
-                *weight = Weight::of(new);
+                *weight = self.gauge.weigh(new);
             }
         }
         (self.messages, self.tally) = (messages, self.count(&self.weights));
@@ -231,7 +231,7 @@ impl<'s> Simulation<'s> {
     fn compact(&mut self, events: &mut Events) -> u64 {
         let Some(Compaction { at, opening, calls }) = self.compaction() else { return 0 };
         let before = self.tally.tokens();
-        self.weights.splice(..at, opening.iter().map(Weight::of));
+        self.weights.splice(..at, opening.iter().map(|message| self.gauge.weigh(message)));
         self.messages.splice(..at, opening);
         self.tally = self.count(&self.weights);
         events.calls.extend(calls);
@@ -254,7 +254,7 @@ impl<'s> Simulation<'s> {
         let planned = task.plan_weighed(self.weights.clone())?;
         let size = |opening: &[Message<'_>]| {
             let mut tally = self.count(&self.weights[planned.at..]);
-            opening.iter().for_each(|message| tally.add(Weight::of(message)));
+            opening.iter().for_each(|message| tally.add(self.gauge.weigh(message)));
             tally.tokens()
         };
         let room = target.checked_sub(size(&task.opening(&planned, "")))?;
