@@ -1,7 +1,14 @@
 //! The tokens of an image, from its size in pixels.
 //!
-//! [`tokens`] follows the rule that Anthropic documents: an image is scaled down until its long edge is at
-//! most 1568 pixels, and then costs its area divided by 750, rounded up. No other limit is applied.
+//! [`tokens`] follows the rules that the providers document, by the family of the model:
+//!
+//! - Anthropic scales an image down until its long edge is at most 1568 pixels and its cost at most about 1600
+//!   tokens; it costs its area divided by 750, rounded up.
+//! - OpenAI scales an image down until it fits a square of 2048 pixels and its short edge is at most 768. It costs 85
+//!   tokens and 170 for each tile of 512 by 512 pixels.
+//! - Google counts 258 tokens for a small image and for each tile of a larger one. The edge of a tile is the short edge
+//!   divided by 1.5, between 256 and 768.
+//! - For other models, the larger of the first two numbers applies.
 //!
 //! The size comes from the header of the file ([`size`]): PNG, JPEG, GIF or WebP. The picture itself is never
 //! decoded, so the work does not grow with it. Damaged data is not an error: an image that is given as a URL,
@@ -10,18 +17,26 @@
 //! The crate imagesize (0.15) cannot be used instead: it mistakes the scaling hint of a lossy WebP for part of its
 //! size, and fails at fill bytes between the segments of a JPEG.
 
-/// The tokens of an image of unknown size: about as many as Anthropic charges for the largest image that it does not
-/// scale down further. [`tokens`] does not apply that limit.
+use super::Family;
+
+/// The tokens of an image of unknown size: about as many as Anthropic charges for the largest image.
 pub const UNKNOWN: u64 = 1600;
 
-/// The longest edge in pixels of an image that is not scaled down.
+/// The longest edge in pixels of an image that Anthropic does not scale down.
 const LONG_EDGE: u64 = 1568;
-/// Pixels per token.
+/// Pixels per token of Anthropic's models.
 const PIXELS_PER_TOKEN: u64 = 750;
 
 /// Returns the number of tokens that the image in `base64` costs, at least 1; [`UNKNOWN`] if its size cannot be read.
-pub fn tokens(base64: &str) -> u64 {
-    size(base64).map_or(UNKNOWN, |(width, height)| cost(width, height))
+pub fn tokens(base64: &str, family: Family) -> u64 {
+    let Some((width, height)) = size(base64) else { return UNKNOWN };
+    let (long, short) = (u64::from(width.max(height)), u64::from(width.min(height)));
+    match family {
+        Family::Claude | Family::NewerClaude => by_area(long, short),
+        Family::O200k | Family::Cl100k => by_tiles_of_openai(long, short),
+        Family::Gemini => by_tiles_of_google(long, short),
+        _ => by_area(long, short).max(by_tiles_of_openai(long, short)),
+    }
 }
 
 /// Returns the width and height in pixels of the image in `base64`. Returns `None` if the data does not begin
@@ -43,15 +58,40 @@ pub fn size(base64: &str) -> Option<(u32, u32)> {
 /// The number of bytes that hold the size in every format except JPEG.
 const HEADER: usize = 30;
 
-fn cost(width: u32, height: u32) -> u64 {
-    let long = u64::from(width.max(height));
-    let short = u64::from(width.min(height));
-    if long <= LONG_EDGE {
-        (long * short).div_ceil(PIXELS_PER_TOKEN).max(1)
-    } else {
+fn by_area(long: u64, short: u64) -> u64 {
+    let area = match long {
+        0..=LONG_EDGE => long * short,
         // Both edges shrink by LONG_EDGE / long.
-        (LONG_EDGE * LONG_EDGE * short).div_ceil(long * PIXELS_PER_TOKEN).max(1)
+        _ => (LONG_EDGE * LONG_EDGE * short).div_ceil(long),
+    };
+    area.div_ceil(PIXELS_PER_TOKEN).clamp(1, UNKNOWN)
+}
+
+fn by_tiles_of_openai(long: u64, short: u64) -> u64 {
+    const SQUARE: u64 = 2048;
+    const SHORT_EDGE: u64 = 768;
+    const TILE: u64 = 512;
+    let (long, short) = shrunk(long, short, long, SQUARE);
+    let (long, short) = shrunk(long, short, short, SHORT_EDGE);
+    85 + 170 * long.div_ceil(TILE) * short.div_ceil(TILE)
+}
+
+/// Scales both edges down so that `edge`, one of them, is at most `limit`.
+fn shrunk(long: u64, short: u64, edge: u64, limit: u64) -> (u64, u64) {
+    match edge > limit {
+        true => ((long * limit).div_ceil(edge), (short * limit).div_ceil(edge)),
+        false => (long, short),
     }
+}
+
+fn by_tiles_of_google(long: u64, short: u64) -> u64 {
+    const TILE_TOKENS: u64 = 258;
+    const SMALL: u64 = 384;
+    if long <= SMALL {
+        return TILE_TOKENS;
+    }
+    let tile = (short * 2 / 3).clamp(256, 768);
+    TILE_TOKENS * long.div_ceil(tile) * short.div_ceil(tile)
 }
 
 /// Reads the first chunk, which is always IHDR: length, name, width, height.
@@ -177,7 +217,7 @@ fn digit_value(digit: u8) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decoder, UNKNOWN, cost, size, tokens};
+    use super::{Decoder, Family, UNKNOWN, size, tokens};
 
     fn encode(bytes: &[u8]) -> String {
         let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -256,7 +296,7 @@ mod tests {
         for source in
             ["", "=", "https://example.org/a.png", "data:image/png", "iVBORw0", &zero, &text]
         {
-            assert_eq!(tokens(source), UNKNOWN, "{source}");
+            assert_eq!(tokens(source, Family::Unknown), UNKNOWN, "{source}");
         }
     }
 
@@ -265,21 +305,38 @@ mod tests {
         for file in [png(320, 240), jpeg(320, 240, 0xC0), webp(b"VP8X", &[0; 10])] {
             let whole = encode(&file);
             for end in 0..whole.len().min(80) {
-                tokens(&whole[..end]);
-                tokens(&format!("{}é{}", &whole[..end], &whole[end..]));
+                tokens(&whole[..end], Family::Unknown);
+                tokens(&format!("{}é{}", &whole[..end], &whole[end..]), Family::Unknown);
             }
         }
     }
 
     #[test]
-    fn the_cost_is_the_area_after_scaling() {
-        assert_eq!(cost(1, 1), 1);
-        assert_eq!(cost(200, 200), 54);
-        assert_eq!(cost(1000, 1000), 1334);
-        assert_eq!(cost(1092, 1092), 1590);
+    fn the_cost_is_the_documented_one() {
+        let (claude, gpt, gemini) = (Family::Claude, Family::O200k, Family::Gemini);
+        for (family, width, height, expected) in [
+            (claude, 1, 1, 1),
+            (claude, 200, 200, 54),
+            (claude, 1000, 1000, 1334),
+            (claude, 1092, 1092, 1590),
+            (claude, 1568, 1568, UNKNOWN),
+            (claude, 100_000, 1, 1),
+            (claude, u32::MAX, u32::MAX, UNKNOWN),
+            (gpt, 1, 1, 255),
+            (gpt, 512, 512, 255),
+            (gpt, 1024, 1024, 765),
+            (gpt, 2048, 4096, 1105),
+            (gpt, u32::MAX, u32::MAX, 765),
+            (gemini, 384, 384, 258),
+            (gemini, 960, 540, 6 * 258),
+            (Family::Unknown, 512, 512, 350),
+            (Family::Unknown, 100, 100, 255),
+        ] {
+            let cost = tokens(&encode(&png(width, height)), family);
+            assert_eq!(cost, expected, "{family:?} {width} x {height}");
+        }
+        let cost = |width, height| tokens(&encode(&png(width, height)), claude);
         assert_eq!(cost(3136, 1568), cost(1568, 784));
         assert_eq!(cost(784, 1568), cost(1568, 3136));
-        assert_eq!(cost(100_000, 1), 1);
-        assert_eq!(cost(u32::MAX, u32::MAX), cost(1568, 1568));
     }
 }

@@ -162,7 +162,7 @@ impl Weigher {
             Some("base64") if is_document => {
                 (data.len() as u64 / DOCUMENT_BYTES * text::UNIT).max(unknown)
             }
-            Some("base64") => images::tokens(&data) * text::UNIT,
+            Some("base64") => images::tokens(&data, self.family) * text::UNIT,
             _ => unknown,
         }
     }
