@@ -84,7 +84,7 @@ fn place(input: &Input, offset: u64, line: &[u8]) -> Place {
 fn split(input: &Input, from: u64) -> Vec<Split> {
     let mut out = Vec::new();
     let mut offset = from;
-    let mut batches = Batches::new(input, from..input.length);
+    let mut batches = Batches::new(input, from..input.length, true);
     while batches.advance().expect("memory can be read") {
         for index in 0..batches.current().len() {
             let (line, has_feed) = batches.current().line(index);
