@@ -10,7 +10,7 @@
 //!   counts of the last call.
 //!
 //! - A rewound or forked conversation is stored in a file whose `history_base` names another one, which may name a third.
-//!   It continues the first bytes of that one, so the text to read consists of parts of several files; see [`history`].
+//!   It continues the first bytes of that one, so the text to read consists of parts of several files; see `history.rs`.
 //!
 //! Developer messages and instructions are system prompts and do not become messages.
 
