@@ -392,7 +392,9 @@ fn follow_indexes_what_changes_and_prints_a_line_for_each() {
     while !sandbox.exists("i.db") || rows_if_any(&sandbox) == 0 {
         std::thread::sleep(Duration::from_millis(5));
     }
-    sandbox.write("d/b.jsonl", transcript(1, 2));
+    // Complete files are moved into place, so that none is indexed while it is being written.
+    sandbox.write("b.jsonl", transcript(1, 2));
+    fs::rename(sandbox.path("b.jsonl"), sandbox.path("d/b.jsonl")).expect("a file");
     assert_eq!(next(), line("new", "b.jsonl"));
     append(
         &sandbox,
@@ -400,7 +402,8 @@ fn follow_indexes_what_changes_and_prints_a_line_for_each() {
         format!("{}\n", json!({"type": "user", "content": "x"})).as_bytes(),
     );
     assert_eq!(next(), line("grown", "b.jsonl"));
-    sandbox.write("d/new/c.jsonl", transcript(1, 3));
+    sandbox.write("new/c.jsonl", transcript(1, 3));
+    fs::rename(sandbox.path("new"), sandbox.path("d/new")).expect("a directory");
     assert_eq!(next(), line("new", "new/c.jsonl"));
     fs::rename(sandbox.path("d/new"), sandbox.path("away")).expect("a directory");
     assert_eq!(next(), line("removed", "new/c.jsonl"));
