@@ -81,7 +81,7 @@ impl Origin {
         source.map_or_else(|| place.clone(), |source| self.in_file(source, &place.input))
     }
 
-    /// Returns a place in the source as one in the file there. `input` is the name of the source.
+    /// Converts a place in the source to a place in the file that contains it. `input` is the name of the source.
     fn in_file(&self, place: SourcePlace, input: &Arc<str>) -> Place {
         let SourcePlace { line, offset, length } = place;
         let file = self.files.partition_point(|file| file.begin <= offset).checked_sub(1);

@@ -71,7 +71,7 @@ fn message(rule: &Rule, line: u64) -> String {
         format!("lines {line} and {} were swapped", line + 1)
     } else if *rule == rules::LINE_MISSING {
         format!(
-            "a line before line {line} is missing, or line {line} was changed while it was the last one"
+            "a line is missing before line {line}, or line {line} was changed before the next line was appended"
         )
     } else {
         format!("line {line} was changed, or it is the last one and a line before it is missing")
@@ -93,8 +93,8 @@ pub struct RunningChain {
 impl RunningChain {
     /// Takes the next line.
     pub fn take(&mut self, line: &Line<'_>) {
-        // Leave to `check` every line that is not exactly one object, and blank lines, which are never passed to
-        // this function.
+        // Leave every line that is not exactly one object to `check`. Blank lines are never passed in; the gap in the
+        // offsets reveals them, and they are left to `check` as well.
         let whole =
             line.as_ref().ok().filter(|it| it.object.text().len() as u64 == it.place.length);
         let Some(LineObject { object, place, .. }) = whole.filter(|_| !self.is_broken) else {
@@ -325,7 +325,8 @@ mod tests {
             swapped.swap(at, at + 1);
             assert_eq!(found(&swapped), [("lines-swapped", at as u64 + 1)]);
         }
-        // A copy of the next line also matches after that line, but no line matches after the copy.
+        // A copy of line `at + 1` inserted before line `at` looks like the first of two swapped lines: it matches
+        // after line `at`. But the line after both does not match after the copy.
         for at in 0..3 {
             let mut copied = lines();
             copied.insert(at, copied[at + 1].clone());

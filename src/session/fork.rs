@@ -24,7 +24,7 @@ pub struct Forked {
     pub records: usize,
     /// The number of damaged places that were left out.
     pub left_out: usize,
-    /// The number of tool calls without a result at the end.
+    /// The number of tool calls at the end of the copy that have no result yet.
     pub open: usize,
     ids: HashMap<String, (String, usize)>,
 }

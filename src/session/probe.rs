@@ -1,4 +1,4 @@
-//! Reads the data of a listing from a transcript: its header, labels and number of lines.
+//! Reads what a session listing shows from a transcript: its header, labels and number of lines.
 //!
 //! If a transcript has only grown, only the new part is read.
 
@@ -32,7 +32,7 @@ impl Stamp {
     }
 }
 
-/// The data of a listing. Data that the transcript does not contain is `None`.
+/// The data that a listing shows about one transcript. Data that the transcript does not contain is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The key in its header.

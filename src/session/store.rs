@@ -240,8 +240,8 @@ impl Store {
         self.directory(agent).join("current")
     }
 
-    /// Returns the current session in `entries`, which must be sorted, the most recently active first: the one
-    /// that was chosen last, or else the most recently active one.
+    /// Returns an agent's current session: the one chosen last or, if it is not in `entries`, the most recently active
+    /// one. `entries` must be sorted with the most recently active session first.
     #[must_use]
     pub fn current<'e>(
         &self,
@@ -336,7 +336,7 @@ fn update(
     if looked.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
         return None;
     }
-    // A session that cannot be read is listed with the data known so far, and read again next time.
+    // A session that cannot be read keeps its known key, label and time of creation, and is read again next time.
     let stamp = stamp.filter(|_| looked.is_ok());
     let found = looked.unwrap_or_default();
     let old = known.cloned().unwrap_or_default();

@@ -2,10 +2,10 @@
 //!
 //! In CommonMark, `**` ends emphasis only if no punctuation precedes it, or a space or punctuation follows.
 //! That fails for languages without spaces: nothing in `これは**「永久」**です` would be emphasised. A proposed
-//! amendment of CommonMark counts CJK punctuation as letters here, and allows other punctuation between
-//! emphasis and a CJK character. [`Marked`] has the same effect with any parser: it inserts a private-use
-//! character, which counts as a letter, between such punctuation and the delimiter. [`Marked::without`]
-//! removes it from the parser's output.
+//! amendment to CommonMark treats CJK punctuation next to a delimiter as letters, and other punctuation too if
+//! there is a CJK character on the other side of the delimiter. [`Marked`] has the same effect with any parser: it
+//! inserts a private-use character, which counts as a letter, between such punctuation and the delimiter.
+//! [`Marked::without`] removes it from the parser's output.
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Tag};
 use std::borrow::Cow;

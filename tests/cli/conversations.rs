@@ -26,8 +26,9 @@ impl Conversation {
         })
     }
 
-    /// Returns a conversation with one letter per message: `u` and `a` are text, `c` is a call and `r` its result,
-    /// `C` two calls and `R` their results, the second one first.
+    /// Returns a conversation described by `kinds`, one letter per message: `u` and `a` are texts, `c` is an assistant
+    /// text with a call and `r` the call's result; `C` is a text with two calls and `R` their results, the second
+    /// call's first.
     pub fn of(kinds: &str, words: usize) -> Conversation {
         let text = self::words(words);
         kinds.chars().fold(Conversation::new(), |conversation, kind| match kind {
@@ -77,7 +78,7 @@ impl Conversation {
         self.record(json!({"type": "tool_result", "tool_use_id": id, "content": content}))
     }
 
-    /// Adds a short text of the assistant, a tool call and its result.
+    /// Adds a short assistant message, a tool call and its result.
     pub fn tool(self, result: impl Into<Value>) -> Conversation {
         let path = format!("src/file_{}.rs", self.calls + 1);
         self.assistant("I look.").call("read_file", json!({"path": path})).result(result)
@@ -110,7 +111,7 @@ pub fn chat() -> Conversation {
     Conversation::plain(12, 600)
 }
 
-/// Returns `n` words of a token each, also by the estimate for an unknown model.
+/// Returns `n` words that count as one token each, even in the estimate that is used for an unknown model.
 pub fn words(n: usize) -> String {
     "snow ".repeat(n)
 }

@@ -1,4 +1,4 @@
-//! Laws for every conversation. A broken law returns a description of the fault.
+//! Laws that hold for every conversation. Each check returns a description of the fault if its law is broken.
 
 use std::collections::{HashMap, HashSet};
 
@@ -77,8 +77,8 @@ fn repeated(view: &model::View<'_>, actual: &Contents) -> Result<HashSet<usize>,
     Ok(repeated)
 }
 
-/// Returns the marks of thinking that may be missing: no text or call of the assistant follows it before the next
-/// user text or result.
+/// Returns the marks of the thinking blocks that may be missing: those after which the assistant writes no text and
+/// makes no new call before the next user text or result.
 fn last_thoughts(view: &model::View<'_>, repeated: &HashSet<usize>) -> HashSet<usize> {
     let (mut last, mut open, mut number) = (HashSet::new(), Vec::new(), 0);
     for item in &view.shown {
@@ -152,8 +152,8 @@ fn file(bytes: &[u8]) -> Result<Input, String> {
 
 // ---- growth: prompt caching depends on it ---------------------------------------------------
 
-/// Checks that a longer transcript gives the same messages up to the last, which is only extended, unless a view
-/// record was added. A late result replaces its placeholder, and changes nothing else.
+/// Checks that, unless a view record is added, appending records leaves all messages but the last unchanged and only
+/// extends the last. The only exception is a late result, which replaces its placeholder.
 pub fn appended_records_change_only_the_end(conversation: &Conversation) -> Law {
     let mut before: Option<Rebuilt> = None;
     let mut prefix = Conversation { items: Vec::new(), ended: true, ..conversation.clone() };

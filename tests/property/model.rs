@@ -52,7 +52,7 @@ pub fn view<'t>(conversation: &'t Conversation, written: &Written) -> View<'t> {
     View { governing, shown }
 }
 
-/// Returns the id that refers to a record before position `end`.
+/// Returns the id of the record with this key, or an id that no record has if there is none before position `end`.
 fn id_of(conversation: &Conversation, written: &Written, key: usize, end: usize) -> String {
     let at = conversation.position(key).filter(|at| *at < end);
     at.map_or("nowhere".to_owned(), |at| written.ids[at].clone())
@@ -87,7 +87,7 @@ pub enum Answered {
     Open,
 }
 
-/// The content of messages, by marks.
+/// The content of messages. Each piece of text, image, thinking and call is represented by its mark.
 #[derive(Debug, Default, PartialEq)]
 pub struct Contents {
     /// The marks of all text (and images and thinking), in order.
@@ -139,8 +139,8 @@ pub fn expected(view: &View<'_>, repeated: &HashSet<usize>) -> Contents {
 }
 
 /// Calls and results by id. A result belongs to the nearest call before it with its id, if that has none yet.
-/// Results that precede every call with their id wait for the next calls, one for each. A call takes such a result
-/// only if it has no result after it and something follows its reply.
+/// Results that precede every call with their id wait for the next calls, one for each. A call takes such an
+/// early result when a user text or the next reply ends its own reply, unless a result has followed the call by then.
 #[derive(Default)]
 struct Pairs {
     calls: Vec<Asked>,

@@ -103,7 +103,7 @@ occur as they stand in the JSON input of a tool call, some with all their charac
 other texts, from other packages. {STRESS} more texts are hard for tokenizers: random symbols, and the Universal Declaration of
 Human Rights in several hundred languages. The least weights of three groups of scripts were raised because of the hard
 texts, and the classes of characters were chosen with the errors of these texts in view. The figures are therefore better
-than those of texts that nobody has looked at would be.
+than they would be for texts that were never used.
 
 A kind that has fewer than three texts is left out.
 

@@ -28,8 +28,8 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    /// Opens standard output or the file at `path`. A new file is readable only for its owner. The caller does this
-    /// before the call, which may cost money, so that an error is found in time.
+    /// Opens standard output or the file at `path`. A new file can be read and written only by its owner. The caller
+    /// does this before the call, which may cost money, so that an error is found in time.
     ///
     /// # Errors
     /// Status 74 or 77 if the file cannot be written.
@@ -193,8 +193,8 @@ fn ending(reply: &Reply, log: Log) -> Exit {
     }
 }
 
-/// Returns the `call` member for `--meta`. The body, the system prompt, the tools and the further members of the body
-/// are given as hashes of the same kind as record ids.
+/// Returns the `call` member for `--meta`. The whole body, the system prompt, the tools and the members of `--extra`
+/// are given as hashes: the first 16 hexadecimal digits of the SHA-256.
 fn request_members(call: &ModelCall<'_, '_, '_>) -> String {
     let request = &call.request;
     let hash = |text: Option<&str>| text.map(record::digest);

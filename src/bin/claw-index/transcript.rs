@@ -2,8 +2,8 @@
 //!
 //! A transcript that has grown is read from where the last update ended. To make sure that it has only grown, a digest
 //! of the end of the part already read is compared first. A transcript of another program is translated as a whole, so
-//! the digest is that of all of its earlier part. If the digest differs, all rows are deleted, and the transcript is
-//! read again from the beginning.
+//! its digest covers everything already read of the translation, not just the end. If the digest differs, all rows are
+//! deleted, and the transcript is read again from the beginning.
 //!
 //! A last line without a line feed may be incomplete. If it is a valid record, it is indexed, but the transcript is
 //! read from the beginning when it has changed again.
@@ -214,8 +214,10 @@ fn compare(
     redaction: &str,
 ) -> anyhow::Result<Outcome> {
     Ok(if before.redaction != redaction {
-        Outcome::Again("other text is redacted")
-    } else if before.is_translated != input.origin().is_some() || input.length < before.read_to {
+        Outcome::Again("the redaction patterns have changed")
+    } else if before.is_translated != input.origin().is_some() {
+        Outcome::Again("its format has changed")
+    } else if input.length < before.read_to {
         Outcome::Again("it has become shorter")
     } else if before.has_tail {
         Outcome::Again("its last line was not complete")

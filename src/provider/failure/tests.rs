@@ -176,8 +176,8 @@ fn audit_15_each_text_has_a_row_and_a_quoted_lookalike() {
     }
 }
 
-/// Returns messages that quote text from the request or the model's output, in each way that servers
-/// are known to.
+/// Returns error messages that contain `text` as a quotation from the request or the model's output, in each style
+/// that servers are known to use.
 fn quotations(text: &str) -> Vec<String> {
     let (bare, inner) = (text.trim_end_matches(['.', ' ']), error(text));
     vec![
@@ -206,14 +206,16 @@ fn audit_15_quotations_never_decide() {
         let samples: Vec<String> = samples.collect();
         assert!(!samples.is_empty(), "{}", rule.name);
         for text in samples.iter().flat_map(|text| quotations(text)) {
-            // At 503 only texts for a busy server count, and those match in any sentence.
+            // The texts of busy servers also count at 503. They match in any sentence, so only messages with the text
+            // in quotation marks are tested.
             let is_quoted = text.contains(['\'', '"', '`']);
             let busy = (rule.family == TextFamily::Busy && is_quoted).then_some((503, 69));
             for (status, exit) in
                 [(400, 76), (413, 4), (200, 69), (500, 69)].into_iter().chain(busy)
             {
                 let failure = classify(status, &error(&text));
-                // If the text begins with a member of the request, that decides before the status.
+                // A message that begins with a member of the request or an invalid value can be a bad request by
+                // an S rule, which comes before the status.
                 let is_shape = failure.rule.starts_with('S') && failure.exit() == Exit::Refused;
                 let is_ours = failure.exit().code() == exit || is_shape;
                 assert!(is_ours, "{} {status} {failure}", rule.name);
@@ -428,7 +430,7 @@ fn lookalikes_are_not_overflows() {
 }
 
 #[test]
-fn a_limit_that_waiting_does_not_lift_is_a_window() {
+fn a_limit_that_waiting_does_not_lift_is_an_overflow() {
     let text = "Request too large for gpt-4o in organization org-X on tokens per min (TPM): Limit 30000, Requested 36278. The input or output tokens must be reduced in order to run successfully.";
     let body = format!(
         r#"{{"error":{{"message":{},"type":"tokens","param":null,"code":"rate_limit_exceeded"}}}}"#,

@@ -105,8 +105,8 @@ impl ChatStream {
         }
     }
 
-    /// Returns the delta in a choice. Some servers send the complete message instead, in one event or again after its
-    /// deltas; it is used only if nothing has arrived before.
+    /// Returns the delta in a choice. Some servers send the complete message, either in place of the deltas or
+    /// once more after them; it is used only if nothing has arrived before it.
     fn delta<'a>(&self, choice: &Object<'a>) -> Option<Object<'a>> {
         let delta = inner(choice, "delta").filter(|delta| delta.members().next().is_some());
         let is_new = self.draft.is_empty();

@@ -110,7 +110,7 @@ fn text_that_redaction_removes_is_nowhere_in_the_database() {
     }
     // Without the patterns, the transcript is read again.
     let run = index(&sandbox, "i.db", &["update", "s.jsonl"]).success();
-    run.stderr(contains("other text is redacted"));
+    run.stderr(contains("the redaction patterns have changed"));
     assert_eq!(
         rows(&sandbox, "i.db", "SELECT 1 FROM messages WHERE content LIKE '%hunter2%'").len(),
         1

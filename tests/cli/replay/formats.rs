@@ -154,7 +154,7 @@ fn a_report_appears_only_when_it_is_complete() {
     child.kill().expect("a process");
     child.wait().expect("an exit status");
     assert_eq!(sandbox.read_text("old.xml"), "old");
-    // Nothing is left beside it, except on a file system that has no files without names.
+    // No temporary file is left beside it. (On a file system without O_TMPFILE, one would be.)
     let left = "find . -name '.old.xml.*' -o -name '.index.html.*'";
     sandbox.sh(left).assert().success().stdout("");
     // A run that ends with an error leaves no file.
