@@ -13,7 +13,7 @@
 mod weights;
 
 use super::Family;
-use weights::{ASCII, CLASSES, GROUP, GROUPS, RANGES, TABLES};
+use weights::{ASCII, CLASSES, GROUP, GROUPS, LEVELS, RANGES, Text};
 
 /// The units of [`weigh`] per token.
 pub const UNIT: u64 = 64;
@@ -26,6 +26,36 @@ const START: u8 = GROUP[ASCII[b'\n' as usize] as usize];
 
 /// The percentage by which Claude's newer tokenizers are reported to give more tokens than the older ones, plus 100.
 const NEWER_CLAUDE: u64 = 130;
+
+/// The tables of the families, in the order of [`table`].
+static TABLES: [Table; 9] = [
+    decoded(weights::O200K),
+    decoded(weights::CL100K),
+    decoded(weights::CLAUDE),
+    decoded(weights::LLAMA),
+    decoded(weights::QWEN),
+    decoded(weights::DEEPSEEK),
+    decoded(weights::MISTRAL),
+    decoded(weights::GEMINI),
+    decoded(weights::UNKNOWN),
+];
+
+/// Decodes a table. A letter stands for a level: `#` for the first, and so on, without the backslash.
+const fn decoded(text: Text) -> Table {
+    let mut table = [[0; CLASSES]; GROUPS];
+    let mut row = 0;
+    while row < GROUPS {
+        let mut column = 0;
+        while column < CLASSES {
+            let letter = text[row].as_bytes()[column];
+            let level = letter - b'#' - (letter > b'\\') as u8;
+            table[row][column] = LEVELS[level as usize];
+            column += 1;
+        }
+        row += 1;
+    }
+    table
+}
 
 /// The number of equal characters from which on [`least_in_run`] applies. In words, the second of two equal letters may
 /// cost nothing, and the tables hardly know longer runs.

@@ -2,7 +2,8 @@
 
 pub(super) const CLASSES: usize = 141;
 pub(super) const GROUPS: usize = 76;
-const LEVELS: [u8; 91] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 36, 37, 38, 40, 41, 43, 44, 46, 47, 49, 51, 53, 55, 57, 59, 61, 63, 65, 68, 70, 73, 75, 78, 81, 84, 87, 90, 94, 97, 100, 104, 108, 112, 116, 120, 125, 129, 134, 139, 144, 149, 154, 160, 166, 172, 178, 184, 191, 198, 205, 213, 221, 229, 237, 246, 255];
+/// The weights that the letters of the tables stand for, in units of 1/64 token.
+pub(super) const LEVELS: [u8; 91] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 36, 37, 38, 40, 41, 43, 44, 46, 47, 49, 51, 53, 55, 57, 59, 61, 63, 65, 68, 70, 73, 75, 78, 81, 84, 87, 90, 94, 97, 100, 104, 108, 112, 116, 120, 125, 129, 134, 139, 144, 149, 154, 160, 166, 172, 178, 184, 191, 198, 205, 213, 221, 229, 237, 246, 255];
 
 /// The class of each ASCII character.
 pub(super) const ASCII: [u8; 128] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 19, 19, 19, 19, 19, 19, 19, 19, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 28, 28, 27, 29, 28, 29, 27, 30, 29, 29, 29, 29, 27, 28, 30, 29, 29, 28, 27, 29, 30, 30, 30, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 0];
@@ -162,9 +163,9 @@ pub(super) const RANGES: [(u32, u8); 147] = [
 pub(super) const GROUP: [u8; CLASSES] = [0, 1, 2, 3, 4, 5, 6, 4, 4, 4, 7, 8, 9, 10, 4, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 4, 4, 21, 22, 23, 24, 25, 26, 27, 4, 28, 4, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 25, 4, 27, 4, 55, 56, 57, 57, 57, 57, 57, 57, 58, 58, 59, 60, 59, 60, 61, 61, 61, 59, 55, 62, 62, 63, 63, 64, 65, 63, 63, 66, 66, 66, 66, 66, 66, 66, 66, 66, 66, 67, 67, 67, 67, 55, 55, 67, 57, 58, 56, 56, 56, 56, 68, 68, 56, 69, 70, 70, 68, 68, 71, 72, 73, 73, 71, 74, 55, 68, 72, 72, 73, 75, 55, 68, 68, 68];
 
 /// The weights of a family: a row for each group, a character for each class.
-type Text = [&'static str; GROUPS];
+pub(super) type Text = [&'static str; GROUPS];
 
-const O200K: Text = [
+pub(super) const O200K: Text = [
     r#"XS#RGQC7:=QQQ,KREQFSVJ<@MPMFKFF[QN=R=@961:7+:27,***,-F(-@/=13,45CD0tLQ>PS_cT4O@=7M;Ll5,6p/1+Q/37@6X5=87B=jdI5lD7fWKkjkkl6hi#wxVKJR?wJWgk3~lgl"#,
     r#"T/39TWUWRXXXW_XYVWXUWZY`VWXW:64_W[MYU.++#@%)C#:>H#60&###C7##.RQ[YT=tVYXaUecWWZUZTUXLl5,6p/1+Q/37@6X5=87B=jdIAlDLfWVcjkkl6hi#wxVKNUWwJWgk3~lll"#,
     r#"KO$GU51TPgZPUFWWND-$WGHFWTUTM99ETNKIQSW@QRSKIKSXQWYQ*QB7(SNWYVUIUXN~Yg[$h]cYVlTS_RS$lY,Op^^ZQUe]Y]X``bcY`ll$`lX]oXCkjinl6Ue4wwZXTaiwJ[eiJ~lul"#,
@@ -243,7 +244,7 @@ const O200K: Text = [
     r#"TSA.GPC7:=L@Q,KREQFHMJ<@MPM==<FDQN=R=3961+7++?7,***,-=(-'/013,45CD0tLQ>IS_cT4OOOCM;Ll5,6p/1+Q/37@6X5=87B=jdI5lD7fWKkjkkl6hi#wxVKJR?wJWgk+~lgl"#,
 ];
 
-const CL100K: Text = [
+pub(super) const CL100K: Text = [
     r#"XS#RGQC79=RKP+KRDRGRVJ<@MPMFKFF=QN;R=C:61<7,;7?1++,.-J).@3?33.95DC0tLXMW]kgjTTNEIjZllllXpNODbPYaiivbjjglVnmmlvgXu_Lilsru6hk#wxWSV^SwXWll9~wqx"#,
     r#"T)+<TRTXUWYYWaWWUWZZW[YaUWYR:)EZWZMYT5)##@#'8*09J#3+&###37#&/Q(YZS=tXcZfdkglX]WWVlellllXpNODbPYaiivbjjglVnmmlvgdu_Vhlsru6hk#wxWSWZbwXWll9~wrx"#,
     r#"IW$NUH;TSW`PWCWWGICOWFH7XVTWPQ2RVOJKQWX:YPSNF?WUXV_QCXL@3PRUZUWRRVN{Zl]`knglY]YFYk^hlml]pYYZb^`lllvlllmlXlljlvkgwdYmlpqu6ci4w|]XXnrwX`llM~wwx"#,
@@ -322,7 +323,7 @@ const CL100K: Text = [
     r#"TSB%GPC79=M=P+KRDRGHNJ<@MPM=<<FBQN;R=8:61-7,-C?1++,.-C).(3233.95DC0tLXMW]kgjTTTQNjZllllXpNODbPYaiivbjjglVnmmlvgXu_Lilsru6hk#wxWSV^SwXWll4~wqx"#,
 ];
 
-const CLAUDE: Text = [
+pub(super) const CLAUDE: Text = [
     r#"ZQ%TOTG>:BTUS/MUGTJ[YN?CPRPJOKJ`TPIU@G@>7>>2@;H4.1412M-6EPF8:0A8JE0wMbT]djol_XRJMa]ooooWp]VTo``nzzzorrsjl{z^bzznwfNA`vrk8kkooz[UY^[zZYNe0zMsz"#,
     r#"Z$R9XTW][]ZaZ_YZYZ]XZZ^`XY^aWIX^Z^S_Y^YVZ^ZYYZY[[Y[[X[[YZ[a[[ZY^]V?wai[kilood`YYXhbooooWp]VTo``nzzzorrsjl{z^`zznwfYQ`vrk8kkooz[UZ[fzZYNe0zMuz"#,
     r#"SK4#XIRYg[d][QYZW[N^ZTGQZWX_Z]M^VYQSXZ[H[T]UAJYUZQ^YTZPLSY`T]XZ_]dS|Yl]plbomf_ZUZ_^mooo[p_ZZoignzzzooooknzzEmzzozi`narov8ojoon`^_pozZ]ZdMzTwz"#,
@@ -401,7 +402,7 @@ const CLAUDE: Text = [
     r#"ZQY1ORG>:BP?S/MUGTJGPN?CPRPBDCJGTPIU@<@>7.>21GH4.1412F-6+P98:0A8JE0wMbT_djol_XWUQa]ooooWp]VTo``nzzzorrsjl{z^bzznwfNA`vrk8kkooz[UY^[zZYNe%zMsz"#,
 ];
 
-const LLAMA: Text = [
+pub(super) const LLAMA: Text = [
     r#"XS#RGQC79=RLP+KRDQGSVJ<@MPMFKFF?QN;R=C:61;7,;6>0+++.-J).@2>33-85DC0sLSITVkdR6PF@A^BklhlXp28-X0CaiivbjjglClmmlvg6[WLhllou6hj#wxWGJRBwXWff9~wqx"#,
     r#"T)-;TQTVSVYVWbXWGVYZW[YaUWYT@,C]WZMYT5,&#A#&8(0:I#3+'##$37#$0P'[YU=sWXYeakdWWSUUU[VklhlXp28-X0CaiivbjjglClmmlvgK[WVbllou6hj#wxWGNQ[wXWff9~wrx"#,
     r#"HW$KUI>SRVaPW@WXJKFLWGH<WUTYPN>QVOJKQZW;^TTOJ7XTXS^U>VOF:NQV[RVPPSM~ZlY-jodWWf[-[aVblml^pa[^XYUlllvlllmlVlljlvkblWXmliou6cf4wwZUT_fwX[edM~wvx"#,
@@ -480,7 +481,7 @@ const LLAMA: Text = [
     r#"TSA#GPC79=M=P+KRDQGHMJ<@MPM=<<FBQN;R=7:61-7,-B>0+++.-C).'2133-85DC0sLSIRVkdR6PQQI^BklhlXp28-X0CaiivbjjglClmmlvg6[WLhllou6hj#wxWGJRBwXWff4~wqx"#,
 ];
 
-const QWEN: Text = [
+pub(super) const QWEN: Text = [
     r#"XS#RGQC79=RPP+KRDRGVVJ<@MPMFKFF=QN;R=C:61<7,;7?0+++.-J).@2?33.85DC0rLSJSOXgXSPIBFXVXXXj8p;@3]OV]gfo[fcaeG`aeX`^2__Kil^eh6Xd#rrWCHOFwXWXX9{Y^X"#,
     r#"T))=TPUWTXXUV`WWMWX^WZX`UWZP5*E]XYMZT3)$(;#&7)18J#3+)###47#&-Q(ZXT=rWXXYSXgXXWVWUXWXXXj8p;@3]OV]gfo[fcaeG`aeX`^J__Vbl^eh6Xd#rrWCMOYwXWXX9{YbX"#,
     r#"HX$PUF<SSUbTVDWXIQEUWIH<WVUUQT2PVOJMQXW@YRUNM=WUVU]QIYHF7ORW[TVQVTO~YiZN[^gWYfX/YXW:XZjLp^[X]VS[fdo^g_`ZXXXWW`WXcdZflZgj6Ve4qnXRRWbwXWVXM}YiX"#,
@@ -559,7 +560,7 @@ const QWEN: Text = [
     r#"TSB#GPC79=M=P+KRDRGXNJ<@MPM=<<FBQN;R=8:61-7,-B?0+++.-C).'2233.85DC0rLSJPOXgXSPRQKXVXXXj8p;@3]OV]gfo[fcaeG`aeX`^2__Kil^eh6Xd#rrWCHOFwXWXX4{Y^X"#,
 ];
 
-const DEEPSEEK: Text = [
+pub(super) const DEEPSEEK: Text = [
     r#"XSPRLRA:=ARRQ/KREQHUVJ=AMQNJKGHZQOKR=C;82;9,<7>0+,+//I+.A2@44.87DD1rLSJTZ`dU<P;G=OFYlF]?p4;.O4G?VR[DPMQV;i[VNn_QZ^Kjkkjp6hjHuxVFKKFwXWgl0~lhl"#,
     r#"X*1NUXVZWWXWW_XXMWVPWYYZVWXYMCVZXYRYUCH2.X63P0ESF'JWD#$4EW#E$TVaYS>rWZYbcbdXWXUWUX[YlF]?p4;.O4G?VR[DPMQV;i[VQn_bZ^Vckkjp6hjHuxVFOQZwXWgl0~lil"#,
     r#"WW$NVJCVQXa]XRWWLRIMXP@PWUV_OL:KORQQQZQ9TPPODHUTOaYNVUE<.VRTXTWQVTS~Yh[FjbdZVcZ:[RWelh]Spa^[OXV^fd[aacf[`lY[bn`fkfWkkill6WiMvxZRTffwX]flJ~lul"#,
@@ -638,7 +639,7 @@ const DEEPSEEK: Text = [
     r#"XSA-LPA:=ANFQ/KREQHHNJ=AMQND>>HFQOKR=8;82-9,.C>0+,+//C+.(2344.87DD1rLSJQZ`dU<PNRFOFYlF]?p4;.O4G?VR[DPMQV;i[VNn_QZ^Kjkkjp6hjHuxVFKKFwXWgl'~lhl"#,
 ];
 
-const MISTRAL: Text = [
+pub(super) const MISTRAL: Text = [
     r#"XTURLRD9<?RSP/MRERFWVJ<AMQNJLHK[QPKR<B;71;9,;59/*++./H*.@1>54.66HDFtLWCQUilV6Q9E6H7Tl7]=p.3*K.:FGFx9B=BxEwpN>vw:kXKknwru7hlewxVHIW>wxWlrG~~{~"#,
     r#"X*W?U[SZTVZTWaWXVWTWW]VaUWZ^XCM^WZRZT;=,4R10N$>RC#KL;###KJ#<'SUcYMLt_bYdajlXW[UXTYYTl7]=p.3*K.:FGFx9B=BxEwpNGvw]kXVcnwru7hlewxVHNXYwxWlrG~~|~"#,
     r#"VR$EUJ1TO^[TWKWXLU7>XHHOWUVWFA8KOPQQL]I7RPRKK?SQH[UPMWA3'WSIXQVPR]V}Zu[$mql[T`XL_PUgle]Hp]^[KRceX]xc]cdxdxl$[vxesYNmlwqv7Sikw{YUV[dwx_ksQ~~~~"#,
@@ -717,7 +718,7 @@ const MISTRAL: Text = [
     r#"XTB)LQD9<?M>P/MRERFXMJ<AMQNC@@KFQPKR<5;71,9,-B9/*++./@*.'1154.66HDFtLWCLUilV6QNRBH7Tl7]=p.3*K.:FGFx9B=BxEwpN>vw:kXKknwru7hlewxVHIW>wxWlrE~~{~"#,
 ];
 
-const GEMINI: Text = [
+pub(super) const GEMINI: Text = [
     r#"XOQQFRG:<8RUQ3JRHRIWVIIAHONFLHFXQN;R=><:5:;/=.>1-/1*1H*2CJC68,6:GJ0rLQ>OJWWS6N6F4P1QXF?:p03,Q-9HIIX=HJFR<XLQLXW1QOKXcbjh0`[#lxV>9KEu7WXX3vXYX"#,
     r#"T#WdTRSZWVWUW]VWGXWVWXV[UW[ZSAW[YYMZUWVZ[XVVVVWWWUXXRWRV`WZVVVUX[L=rWXWXPXWXWUTVTVSQXF?:p03,Q-9HIIX=HJFR<XLQOXWJQOVXcbjh0`[#lxV>DLWu7WXX3vXXX"#,
     r#"VO$SUQHU`]bYUJWXTXPPZQKOWTU_PKLTRTJLRYVE[V]OM<WYOY^ZOSOUCSYWYTURY^M~YqZ+W_W[WXZ1ZSQ:X@?Sp]^aQUTZVWXRY_ZXUXWRJXWYjWVbb^ao0YY4nz^XRces7WWXKvX{X"#,
@@ -796,7 +797,7 @@ const GEMINI: Text = [
     r#"TOU-FQG:<8NAQ3JRHRIXOIIAHON=@?FFQN;R=0<:5+;//<>1-/1*1?*2+J768,6:GJ0rLQ>HJWWS6NMRAP1QXF?:p03,Q-9HIIX=HJFR<XLQLXW1QOKXcbjh0`[#lxV>9KEu7WXX+vXYX"#,
 ];
 
-const UNKNOWN: Text = [
+pub(super) const UNKNOWN: Text = [
     r#"ZTPTOTG>=BTRS3MUHTJWYNICPRPJOKK[TPKU@G@>7>>2@;H4.1412M-6EPF8:0A:JJFwMbT]dkol_XRJMj]ooooXp]VTo``nzzzorrsxl{zmlzznwfNknwru8klowz[UY^[zxYlrG~~{~"#,
     r#"Z#fTXRV^]]X^Z^WYWZ[WYZ]aXY^^X:T^Z^S`Z^YXZ^ZYX]Y[YWZZW]XYV[_Y[YXX^PLwbi]jilood_YZXleooooXp]VTo``nzzzorrsxl{zmlzznwfYhnwru8klowz[UZXfzxYlrG~~|~"#,
     r#"VJ+$XPMXf[c^]RYZVWUW[QDRZXV[]]HZUUQTWU];ZOVQBDYRXW`ZL[CEPW^T^WZVWbW}Zo]qkmomg[ZVZk^koooZp_ZZojfnzzzooooxnzzjnzzozi_nlwqv8njowz_^]npzx`lsQ~~~~"#,
@@ -874,22 +875,3 @@ const UNKNOWN: Text = [
     r#"ZTPeXWG>FBYTQNMjWVYXKXXQUYSJOKSGLYKY@<@>7.>21;H4.1412F-6+P98:0A:JPFwRbT_dkol_XNAMj]ooooXp]VTo``nzzzorrsxl{zmlzznwfXknwru8klowz[UY^TzxYlrG~~{~"#,
     r#"ZTY#OSG>=BPFS3MUHTJXPNICPRPDDCKGTPKU@<@>7.>21GH4.1412F-6+P98:0A:JJFwMbT_dkol_XWUQj]ooooXp]VTo``nzzzorrsxl{zmlzznwfNknwru8klowz[UY^[zxYlrE~~{~"#,
 ];
-
-/// The weights of each family, in units of 1/64 token.
-pub(super) static TABLES: [[[u8; CLASSES]; GROUPS]; 9] = [decoded(O200K), decoded(CL100K), decoded(CLAUDE), decoded(LLAMA), decoded(QWEN), decoded(DEEPSEEK), decoded(MISTRAL), decoded(GEMINI), decoded(UNKNOWN)];
-
-const fn decoded(text: Text) -> [[u8; CLASSES]; GROUPS] {
-    let mut table = [[0; CLASSES]; GROUPS];
-    let mut row = 0;
-    while row < GROUPS {
-        let mut column = 0;
-        while column < CLASSES {
-            let letter = text[row].as_bytes()[column];
-            let level = letter - b'#' - (letter > b'\\') as u8;
-            table[row][column] = LEVELS[level as usize];
-            column += 1;
-        }
-        row += 1;
-    }
-    table
-}
