@@ -87,11 +87,14 @@ fn shrunk(long: u64, short: u64, edge: u64, limit: u64) -> (u64, u64) {
 fn by_tiles_of_google(long: u64, short: u64) -> u64 {
     const TILE_TOKENS: u64 = 258;
     const SMALL: u64 = 384;
+    // So many tiles fill any window. Without a limit, sizes in hostile headers would overflow the sum.
+    const MAX_TILES: u64 = 64;
     if long <= SMALL {
         return TILE_TOKENS;
     }
     let tile = (short * 2 / 3).clamp(256, 768);
-    TILE_TOKENS * long.div_ceil(tile) * short.div_ceil(tile)
+    let tiles = |edge: u64| edge.div_ceil(tile).min(MAX_TILES);
+    TILE_TOKENS * tiles(long) * tiles(short)
 }
 
 /// Reads the first chunk, which is always IHDR: length, name, width, height.
@@ -329,6 +332,8 @@ mod tests {
             (gpt, u32::MAX, u32::MAX, 765),
             (gemini, 384, 384, 258),
             (gemini, 960, 540, 6 * 258),
+            (gemini, u32::MAX, u32::MAX, 64 * 64 * 258),
+            (Family::Unknown, u32::MAX, u32::MAX, UNKNOWN),
             (Family::Unknown, 512, 512, 350),
             (Family::Unknown, 100, 100, 255),
         ] {
