@@ -73,13 +73,17 @@ fn v33_chars4_divides_each_block_by_four_and_rounds_down() {
 
 #[test]
 fn v34_cjk_text_and_emoji_have_about_one_token_per_character() {
-    for text in
-        ["今天天气很好我们去公园", "今日はとても良い天気です", "오늘은 날씨가 좋습니다", "😀🎉🚀"]
-    {
+    for (text, most) in [
+        ("今天天气很好我们去公园", 1.6),
+        ("今日はとても良い天気です", 1.6),
+        ("오늘은 날씨가 좋습니다", 1.6),
+        // Some tokenizers split a rare emoji into its four bytes. The message itself costs a few tokens.
+        ("😀🎉🚀", 4.05),
+    ] {
         let text = text.repeat(100);
         let characters = text.chars().count() as f64;
         let ratio = tokens(&text) as f64 / characters;
-        assert!((0.7..4.1).contains(&ratio), "{ratio} tokens per character: {text}");
+        assert!((0.7..most).contains(&ratio), "{ratio} tokens per character: {text}");
     }
     assert!(tokens(&words(1000)) < 1100);
 }
