@@ -53,7 +53,8 @@ install: static
 
 uninstall:
 	for name in $(PROGRAMS) $(SCRIPTS); do rm -f "$(BINDIR)/$$name" "$(MANDIR)/man1/$$name.1"; done
-	rm -f "$(MANDIR)/man5/claw-record.5" "$(MANDIR)/man7/claw.7" "$(MANDIR)/man7/claw-dialects.7" "$(MANDIR)/man7/claw-tool.7"
+	rm -f "$(MANDIR)/man5/claw-record.5"
+	for name in claw claw-cookbook claw-dialects claw-guard claw-tool; do rm -f "$(MANDIR)/man7/$$name.7"; done
 	rm -f "$(DATADIR)/claw-record.schema.json"
 	for tool in $(TOOLS); do rm -f "$(TOOLDIR)/$$tool" "$(TOOLDIR)/$$tool.json"; done
 

@@ -38,6 +38,7 @@ mod export;
 #[cfg(feature = "http")]
 mod fake;
 mod fallbacks;
+mod figures;
 mod help;
 mod hostile;
 mod house;

@@ -239,6 +239,10 @@ pub fn can_run(program: &str) -> bool {
         "claw-call" => cfg!(feature = "http"),
         "claw-index" => cfg!(feature = "index"),
         "claw-replay-parallel" => has_tool("parallel"),
+        "claw-cookbook" => {
+            cfg!(all(feature = "http", feature = "index"))
+                && ["git", "jq", "make", "parallel", "tmux"].into_iter().all(has_tool)
+        }
         _ => true,
     }
 }
@@ -718,14 +722,31 @@ fn try_examples(page: &Page, examples: &[Example]) -> Vec<String> {
     wrong_examples(&page.file, examples, &parts)
 }
 
+/// Prints the arguments and the last line of the prompt.
+const MODEL: &str = r#"echo "${0##*/} $* answers: $(tail -n 1)""#;
+
+/// Scripts that the examples run instead of programs that need an account or another machine.
+const STAND_INS: [(&str, &str); 5] = [
+    ("aichat", MODEL),
+    ("claude", MODEL),
+    ("codex", MODEL),
+    ("llm", MODEL),
+    ("ssh", r#"shift; exec sh -c "$*""#),
+];
+
 /// Runs examples in one shell, as a reader on a terminal would, and returns the output of each.
 pub fn printed_by(examples: &[Example]) -> Vec<String> {
     // After each command, print a byte that no program prints, and keep the status for `echo $?`.
     let mark = "s=$?; printf '\\001'; (exit $s)";
     let commands = examples.iter().map(|example| format!("{}\n{mark}\n", example.command));
     let script = format!("exec 2>&1\n{}", commands.collect::<String>());
-    // The page itself creates everything that its examples need.
-    let printed = Sandbox::new().sh(&script).env_remove("SOURCE_DATE_EPOCH").assert().stdout_text();
+    // The page itself creates everything that its examples need, except programs that need an account or a server.
+    let sandbox = Sandbox::new();
+    for (name, stand_in) in STAND_INS.iter().filter(|(name, _)| script.contains(name)) {
+        sandbox.program(name, stand_in);
+    }
+    let run = sandbox.sh(&script).env("TMUX_TMPDIR", sandbox.dir());
+    let printed = run.env_remove("SOURCE_DATE_EPOCH").assert().stdout_text();
     printed.split('\u{1}').map(str::to_owned).collect()
 }
 

@@ -1,0 +1,86 @@
+//! The numbers in claw-guard(7) are those of the library and of the settings.
+
+use std::fs;
+use std::path::Path;
+
+use clawutils::compact::{KEEP_USER, SUMMARY_TOKENS, summary_tokens};
+use clawutils::estimate::Budget;
+use clawutils::truncate::{HEAD_RATIO, MAX_FRACTION, TruncateOptions};
+
+use crate::common::{AssertExt, Sandbox};
+use crate::man::assert_no_complaints;
+
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/claw-guard.7");
+    fs::read_to_string(path).expect("man/claw-guard.7")
+}
+
+/// Returns the number with a comma after each group of three digits, as the page writes it.
+fn grouped(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1000), number % 1000),
+    }
+}
+
+/// Returns the column of the table for a window: the name of each row, and its number.
+fn column(window: u64) -> Vec<(&'static str, u64)> {
+    let budget = Budget::new(window, None, None).expect("a window with room for a prompt");
+    let options = TruncateOptions::new(window, MAX_FRACTION, budget.prompt());
+    let chars = |count: usize| u64::try_from(count).expect("a small number");
+    vec![
+        ("window", window),
+        ("answer", budget.output),
+        ("margin", budget.margin),
+        ("prompt budget", budget.prompt()),
+        ("compact at", budget.trigger()),
+        ("compact to", budget.target()),
+        ("one result", chars(options.max_chars)),
+        ("least result", chars(options.floor_chars)),
+        ("longest summary", summary_tokens(Some(budget.target()))),
+        ("user's words", KEEP_USER.min(budget.target() / 4)),
+    ]
+}
+
+#[test]
+fn the_table_of_sizes_is_that_of_the_library() {
+    let columns = [8000, 32_768, 200_000, 1_000_000].map(column);
+    let row = |at: usize| {
+        let numbers: String =
+            columns.iter().map(|column| format!(" Ta {}", grouped(column[at].1))).collect();
+        format!(".It {}{numbers}", columns[0][at].0)
+    };
+    let expected: Vec<String> = (0..columns[0].len()).map(row).collect();
+    let page = page();
+    let rows: Vec<&str> = page.lines().filter(|line| line.contains(" Ta ")).collect();
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn the_defaults_in_the_text_are_those_of_the_programs() {
+    let run = Sandbox::new().cmd("claw-config").args(["list", "--json"]).assert();
+    let settings = run.success().json();
+    let default = |key: &str| -> u64 {
+        let found = settings.iter().find(|setting| setting["key"] == key);
+        found.and_then(|setting| setting["default"].as_u64()).unwrap_or_else(|| panic!("{key}"))
+    };
+    let large = Budget::new(u64::from(u32::MAX), None, None).expect("a large window");
+    let said = [
+        format!("smaller of {} tokens and 15 % of the window", grouped(large.reserve)),
+        format!("more than {} seconds, the call fails", default("max-wait")),
+        format!("longer than {:.0} % of the window", MAX_FRACTION * 100.0),
+        format!("kept, {:.0} % is from the beginning", HEAD_RATIO * 100.0),
+        format!("up to {} tokens and a quarter", grouped(KEEP_USER)),
+        format!("at most {SUMMARY_TOKENS} tokens"),
+        format!("after {} turns", default("checkpoint-turns")),
+        format!(
+            "failed {} times in a row is skipped for {} minutes",
+            default("max-failures"),
+            default("failure-reset")
+        ),
+    ];
+    let text = page().lines().collect::<Vec<_>>().join(" ");
+    let missing: Vec<String> = said.into_iter().filter(|words| !text.contains(words)).collect();
+    assert_no_complaints(&missing);
+    assert_eq!(default("max-retries"), 2, "the page says: at most twice");
+}
