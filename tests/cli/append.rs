@@ -781,19 +781,6 @@ fn a_symbolic_link_is_not_followed() {
     assert!(!sandbox.exists("nowhere"));
 }
 
-/// Runs `script` as an unprivileged user in a directory of that user; returns `None` if the tests run as root and
-/// cannot switch to one.
-fn as_nobody(sandbox: &Sandbox, script: &str) -> Option<Assert> {
-    const WHOLE: &str = r#"
-test "$(id -u)" = 0 || exec sh -c "$SCRIPT"
-chmod 755 . && mkdir own && chown 65534:65534 own && cd own || exit 99
-drop="setpriv --reuid=65534 --regid=65534 --clear-groups"
-$drop claw-append --version >/dev/null 2>&1 || exit 99
-exec $drop sh -c "$SCRIPT""#;
-    let run = sandbox.sh(WHOLE).env("SCRIPT", script).write_stdin(HI).assert();
-    (run.get_output().status.code() != Some(99)).then_some(run)
-}
-
 #[test]
 #[allow(clippy::print_stdout, reason = "the test reports that it was skipped")]
 fn v7_permission_denied_is_reported_and_changes_nothing() {
@@ -812,7 +799,7 @@ fn v7_permission_denied_is_reported_and_changes_nothing() {
         let sandbox = Sandbox::new();
         let script =
             format!("{prepare}; claw-append {name}; s=$?; ls -R ro >&2; cat ro/*; exit $s");
-        let Some(run) = as_nobody(&sandbox, &script) else {
+        let Some(run) = sandbox.as_nobody(&script, HI) else {
             println!("skipped: root may write anything, and other users may not run the programs");
             return;
         };

@@ -59,6 +59,10 @@ impl Files {
         for path in paths {
             match fs::symlink_metadata(&path) {
                 Ok(meta) if meta.is_dir() => files.walk(&path),
+                Err(error) if !is_gone(&error) => {
+                    let cannot = format!("cannot read '{}'", path.display());
+                    files.errors.push(anyhow::Error::from(error).context(cannot));
+                }
                 Err(_) if !is_wanted(&path) => files.directories.push(with_slash(&path)),
                 meta => {
                     let stamp = meta.ok().filter(Metadata::is_file).map(|meta| Stamp::of(&meta));
@@ -96,8 +100,15 @@ impl Files {
             if !is_wanted(entry.path()) || !entry.file_type().is_file() {
                 continue;
             }
-            // A file may be deleted in the meantime.
-            let stamp = entry.metadata().ok().map(|meta| Stamp::of(&meta));
+            let stamp = match entry.metadata() {
+                Ok(meta) => Some(Stamp::of(&meta)),
+                // It was deleted in the meantime.
+                Err(error) if error.io_error().is_some_and(is_gone) => None,
+                Err(error) => {
+                    self.errors.push(walk_error(error, directory));
+                    continue;
+                }
+            };
             self.found.push(FoundFile { path: entry.into_path(), stamp, is_given: false });
         }
     }
@@ -106,6 +117,16 @@ impl Files {
 /// Returns the path of a directory with a slash at its end.
 fn with_slash(directory: &Path) -> String {
     format!("{}/", directory.to_string_lossy().trim_end_matches('/'))
+}
+
+/// Returns true if there is no such file. Other errors, such as a directory without search permission, do not tell.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Returns true if it is certain that no file has this path.
+pub fn is_missing(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|error| is_gone(&error))
 }
 
 /// Returns true if a file in a directory has the name of a transcript.

@@ -1,7 +1,7 @@
 //! update: bring the index up to date with transcripts.
 
 use crate::database;
-use crate::files::{Files, FoundFile};
+use crate::files::{Files, FoundFile, is_missing};
 use crate::follow::Watch;
 use crate::insert::Inserter;
 use crate::transcript::{self, Outcome, ReadState, Redaction};
@@ -219,7 +219,7 @@ impl Updater {
         }
         let how = (&self.redaction, self.is_full);
         match transcript::update(&self.database, inserter, (file, stamp), how) {
-            Err(error) if exit::status(&error) == Exit::Io && !file.path.exists() => Ok(None),
+            Err(error) if exit::status(&error) == Exit::Io && is_missing(&file.path) => Ok(None),
             outcome => outcome.map(Some),
         }
     }
@@ -246,7 +246,7 @@ fn missing<'k>(files: &Files, known: &'k HashMap<String, ReadState>) -> Vec<&'k 
     let is_searched =
         |key: &&String| files.directories.iter().any(|directory| key.starts_with(directory));
     // A file that was not found may still exist: its directory may be unreadable.
-    let is_gone = |key: &&String| !found.contains(*key) && !Path::new(key).exists();
+    let is_gone = |key: &&String| !found.contains(*key) && is_missing(Path::new(key));
     let mut gone: Vec<&String> = known.keys().filter(is_searched).filter(is_gone).collect();
     gone.sort();
     gone

@@ -153,6 +153,19 @@ impl Sandbox {
     pub fn sh(&self, script: &str) -> Cmd {
         Cmd::new(Path::new("/bin/sh"), &self.dir).arg("-c").arg(script)
     }
+
+    /// Runs `script` as an unprivileged user in a directory of that user; returns `None` if the tests run as root and
+    /// cannot switch to one.
+    pub fn as_nobody(&self, script: &str, input: &str) -> Option<Assert> {
+        const WHOLE: &str = r#"
+test "$(id -u)" = 0 || exec sh -c "$SCRIPT"
+chmod 755 . && mkdir own && chown 65534:65534 own && cd own || exit 99
+drop="setpriv --reuid=65534 --regid=65534 --clear-groups"
+$drop claw-append --version >/dev/null 2>&1 || exit 99
+exec $drop sh -c "$SCRIPT""#;
+        let run = self.sh(WHOLE).env("SCRIPT", script).write_stdin(input).assert();
+        (run.get_output().status.code() != Some(99)).then_some(run)
+    }
 }
 
 /// Returns the directory of the built programs, one level above the running test's own directory.

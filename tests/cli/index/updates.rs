@@ -168,6 +168,31 @@ fn sessions_of_deleted_transcripts_are_removed() {
     run.stderr(contains("other.jsonl': no such file or directory"));
 }
 
+#[test]
+#[allow(clippy::print_stdout, reason = "the test reports that it was skipped")]
+fn sessions_whose_directory_cannot_be_read_stay_and_are_reported() {
+    let sandbox = Sandbox::new();
+    // Without search permission a directory can still be listed, but the files in it cannot be opened.
+    let script = r#"
+mkdir -p d/e && claw-append --user d/e/s.jsonl && cp d/e/s.jsonl d/t.jsonl
+update="claw-index --db i.db update"
+$update d || exit 98
+for mode in 000 444; do
+    chmod $mode d/e
+    for path in d d/e/s.jsonl; do $update $path; echo $?; done
+    chmod 755 d/e
+done
+chmod 000 d/t.jsonl && $update --full d; echo $?
+claw-index --db i.db query --format json 'SELECT count(*) AS n FROM messages'"#;
+    let Some(run) = sandbox.as_nobody(script, "hello") else {
+        println!("skipped: root may read anything, and other users may not run the programs");
+        return;
+    };
+    let run = run.code(0).stdout("77\n77\n77\n77\n77\n{\"n\":2}\n");
+    let reported = run.stderr_text().matches("permission denied").count();
+    assert!(reported == 5 && !run.stderr_text().contains("removed"), "{run}");
+}
+
 /// Compares every message and the sums of usage with the transcripts.
 #[test]
 fn all_rows_and_sums_are_those_of_the_transcripts() {
