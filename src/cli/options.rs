@@ -225,6 +225,37 @@ pub struct PlaceArgs {
     /// Agent that the sessions belong to
     #[arg(long, value_name = "NAME", env = "CLAW_AGENT", global = true)]
     pub agent: Option<String>,
+    /// The index of the sessions.
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// The options for the index of the sessions.
+#[derive(Clone, Debug, clap::Args)]
+pub struct StoreArgs {
+    /// Keep the index that claw-index queries up to date (sqlite), or keep only transcripts (jsonl)
+    #[arg(long, value_name = "KIND", env = "CLAW_STORE", default_value = "jsonl", global = true)]
+    pub store: StoreKind,
+    /// The database of the index.
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+}
+
+/// The form in which sessions are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum StoreKind {
+    /// Only transcripts
+    Jsonl,
+    /// Transcripts, and an index of them in a SQLite database
+    Sqlite,
+}
+
+/// The option for the database of the index.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DatabaseArgs {
+    /// Database of the index (default: index.db beside the sessions of the workspace)
+    #[arg(long, visible_alias = "db", value_name = "FILE", env = "CLAW_STORE_PATH", global = true)]
+    pub store_path: Option<PathBuf>,
 }
 
 /// The options for beginning a new session under the same key.

@@ -70,6 +70,8 @@ pub const KEYS: &[&str] = &[
     "reset",
     "retry",
     "retry-interval",
+    "store",
+    "store-path",
     "stream",
     "system",
     "temperature",
@@ -81,7 +83,9 @@ pub const KEYS: &[&str] = &[
 ];
 
 /// The names of settings in GoClaw's `session` object, each with our key for the same setting.
-pub const GOCLAW: [(&str, &str); 13] = [
+pub const GOCLAW: [(&str, &str); 15] = [
+    ("store", "store"),
+    ("storePath", "store-path"),
     ("checkpoint.enabled", "checkpoint"),
     ("checkpoint.tokenThresholdPercents", "checkpoint-percents"),
     ("checkpoint.turnThreshold", "checkpoint-turns"),
@@ -96,9 +100,6 @@ pub const GOCLAW: [(&str, &str); 13] = [
     ("compaction.ollama.timeoutSeconds", "ollama-timeout"),
     ("compaction.ollama.contextTokens", "ollama-window"),
 ];
-
-/// GoClaw's keys for the storage of sessions, which have no effect: sessions are always files.
-const NOT_USED: [&str; 2] = ["store", "storePath"];
 
 /// The largest configuration file, in bytes.
 pub const MAX_BYTES: u64 = 4 << 20;
@@ -124,8 +125,6 @@ pub struct ConfigFile {
     home: Option<PathBuf>,
     /// The profile in use.
     pub profile: Option<String>,
-    /// Known keys that have no effect.
-    pub not_used: Vec<String>,
     /// Problems with its keys.
     pub problems: Vec<String>,
     /// The settings outside profiles, by key.
@@ -243,7 +242,7 @@ impl ConfigFile {
         let mut leaves = Vec::new();
         let session = self.members("session", raw);
         self.flatten("", session, &mut leaves);
-        let known: Vec<&str> = GOCLAW.iter().map(|(name, _)| *name).chain(NOT_USED).collect();
+        let known: Vec<&str> = GOCLAW.iter().map(|(name, _)| *name).collect();
         for (leaf, raw) in leaves {
             let name = format!("session.{leaf}");
             match GOCLAW.iter().find(|(goclaw, _)| *goclaw == leaf) {
@@ -251,7 +250,6 @@ impl ConfigFile {
                     let entry = FileEntry { name, raw, profile: None };
                     self.entries.insert((*key).to_owned(), entry);
                 }
-                None if NOT_USED.contains(&leaf.as_str()) => self.not_used.push(name),
                 None => self.problems.push(unknown(&name, &leaf, &known)),
             }
         }

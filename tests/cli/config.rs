@@ -209,9 +209,10 @@ fn every_setting_has_a_key_a_variable_and_an_option() {
 #[test]
 fn goclaws_keys_are_aliases_of_settings() {
     let sandbox = Sandbox::new();
+    let store_path = sandbox.path(FILE).with_file_name("x");
     sandbox.write(
         FILE,
-        r#"{"reserve": 7, "session": {"store": "file", "storePath": "x",
+        r#"{"reserve": 7, "session": {"store": "sqlite", "storePath": "x",
             "checkpoint": {"enabled": false, "tokenThresholdPercents": [10], "turnThreshold": 11, "minTokensForGen": 12},
             "compaction": {"reserveTokens": 13, "preferCheckpoint": true, "retryIntervalSeconds": 14,
                 "ollamaFailureThreshold": 15, "ollamaResetMinutes": 16,
@@ -224,12 +225,12 @@ fn goclaws_keys_are_aliases_of_settings() {
         "checkpoint": false, "checkpoint-percents": [10], "checkpoint-turns": 11, "checkpoint-min-tokens": 12,
         "reserve": 7, "prefer-checkpoint": true, "retry-interval": 14, "max-failures": 15, "failure-reset": 16,
         "ollama-url": "http://h", "ollama-model": "m", "ollama-timeout": 17, "ollama-window": 18,
+        "store": "sqlite", "store-path": store_path.display().to_string(),
     });
+
     assert_eq!(Value::from(found), expected);
-    let warnings = "claw-config: 'session.store' has no effect: sessions are always stored as files\n\
-        claw-config: 'session.storePath' has no effect: sessions are always stored as files\n";
-    run.stderr(warnings);
-    config(&sandbox, &["check"]).assert().success().stderr(warnings);
+    run.stderr("");
+    config(&sandbox, &["check"]).assert().success().stderr("");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod peers;
 mod queries;
 mod search;
+mod store;
 mod updates;
 
 use assert_cmd::assert::Assert;

@@ -2,7 +2,6 @@
 //! name.
 
 use crate::all;
-use crate::list::warn_not_used;
 use crate::program::not_found;
 use clap::ArgMatches;
 use clawutils::cli::budget::read_extra;
@@ -19,13 +18,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
 
-/// Keys of directories that programs create if they are missing.
-const CREATED: [&str; 2] = ["record", "workspace"];
+/// Keys of files and directories that programs create if they are missing.
+const CREATED: [&str; 3] = ["record", "store-path", "workspace"];
 
 /// Reports each problem on its own line.
 pub fn check(given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
     let path = place::path(given, ENVIRONMENT).ok().filter(|path| path.symlink_metadata().is_ok());
-    let mut problems = path.map_or_else(|| Ok(Vec::new()), |path| in_file(&path, log))?;
+    let mut problems = path.map_or_else(|| Ok(Vec::new()), |path| in_file(&path))?;
     if problems.is_empty() {
         problems = in_effect();
     }
@@ -34,7 +33,7 @@ pub fn check(given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
 }
 
 /// Returns the problems of a file and all its profiles.
-fn in_file(path: &Path, log: Log) -> anyhow::Result<Vec<String>> {
+fn in_file(path: &Path) -> anyhow::Result<Vec<String>> {
     let bytes = read_file(path)?;
     let text = String::from_utf8_lossy(&bytes);
     let mut file =
@@ -42,7 +41,6 @@ fn in_file(path: &Path, log: Log) -> anyhow::Result<Vec<String>> {
             Ok(file) => file,
             Err(why) => return Ok(vec![unusable(path, &why)]),
         };
-    warn_not_used(&file.not_used, log);
     let mut problems: Vec<String> = file.problems.iter().map(|why| unusable(path, why)).collect();
     let command = all::command();
     let settings = settings::of(&command);

@@ -3,7 +3,7 @@
 use crate::all;
 use crate::value::{in_effect, to_json};
 use clap::ArgMatches;
-use clawutils::cli::{ENVIRONMENT, Log, Output, config};
+use clawutils::cli::{ENVIRONMENT, Output};
 use clawutils::exit::Exit;
 use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json, printable_lines};
@@ -40,7 +40,7 @@ pub struct Get {
 }
 
 impl List {
-    pub fn run(&self, given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
+    pub fn run(&self) -> anyhow::Result<Exit> {
         for key in &self.keys {
             all::definition(key)?;
         }
@@ -51,7 +51,6 @@ impl List {
             all::is_listed(setting) && is_wanted && !is_hidden
         });
         all.sort_by(|(one, _), (other, _)| one.key.cmp(&other.key));
-        warn_not_used(&config::open(given)?.not_used, log);
         let lines: Vec<String> = match self.json {
             true => all.iter().map(|(setting, value)| object(setting, value)).collect(),
             false => table(&all),
@@ -83,13 +82,6 @@ impl Get {
 /// Prints the path of the configuration file, which `set` creates if it does not exist.
 pub fn path(given: &ArgMatches) -> anyhow::Result<Exit> {
     print(&[printable(&place::path(given, ENVIRONMENT)?.to_string_lossy()).into_owned()])
-}
-
-/// Warns about keys in the file that have no effect.
-pub fn warn_not_used(names: &[String], log: Log) {
-    for name in names {
-        log.note(&format!("'{name}' has no effect: sessions are always stored as files"));
-    }
 }
 
 fn print(lines: &[String]) -> anyhow::Result<Exit> {

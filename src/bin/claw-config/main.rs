@@ -85,7 +85,7 @@ fn run<S: clap::Args>() -> anyhow::Result<Exit> {
     let (args, given) = arguments::parse_flags::<Args<S>>()?;
     let log = args.log.open("claw-config");
     match args.command.unwrap_or_else(|| Command::List(list::List::default())) {
-        Command::List(list) => list.run(&given, log),
+        Command::List(list) => list.run(),
         Command::Get(get) => get.run(),
         Command::Set(set) => set.run(&given),
         Command::Unset(unset) => unset.run(&given),

@@ -2,6 +2,7 @@
 
 use crate::scripts::Turn;
 use crate::shell::quoted;
+use clawutils::cli::options::StoreKind;
 use clawutils::provider::address;
 use clawutils::settings::{Origin, Setting, SettingValue};
 use std::ffi::{OsStr, OsString};
@@ -69,6 +70,11 @@ fn steps(args: &Turn, has_window: bool) -> Vec<Step> {
             settings.due.checkpoint,
             "in the background: make a checkpoint, if one is due",
             format!("{rebuild} | claw-checkpoint --if-due --deadline 300 | {append}"),
+        ),
+        step(
+            settings.place.store.store == StoreKind::Sqlite,
+            "in the background: bring the index up to date",
+            format!("claw-index update --quiet -- {session}"),
         ),
         step(
             settings.turn.retry,

@@ -9,7 +9,7 @@ use crate::scripts::{COMMANDS, Chat, Retry, Turn, TurnSettings};
 use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::model::{ModelArgs, state_dir};
-use clawutils::cli::options::PlaceArgs;
+use clawutils::cli::options::{PlaceArgs, StoreKind};
 use clawutils::cli::{Output, arguments, attach, diagnostics, variable};
 use clawutils::exec::tools::Directory;
 use clawutils::exit::{Exit, fail};
@@ -222,6 +222,7 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
     text.set_switch("guard", settings.turn.guard);
     text.set_switch("checkpoint", settings.due.checkpoint);
     text.set_switch("retry", settings.turn.retry);
+    text.set_switch("index", settings.place.store.store == StoreKind::Sqlite);
     text.set_switch("tools", settings.request.tools.is_some());
     text.set("max_rounds", settings.turn.max_rounds.to_string());
     call(&settings.call.command, text);
@@ -267,7 +268,7 @@ fn chat(args: &Chat, _: &Decided, text: &mut ShellCode) -> anyhow::Result<()> {
     text.set("history", history.unwrap_or_default());
     text.set("model", printable(&described(&settings.model)).into_owned());
     text.set("commands", COMMANDS);
-    let PlaceArgs { workspace, agent } = &settings.place;
+    let PlaceArgs { workspace, agent, .. } = &settings.place;
     let workspace = std::path::absolute(&workspace.workspace).unwrap_or_default();
     text.set("place", workspace.join(agent.as_deref().unwrap_or_default()));
     text.set_switch("stream", chat.stream);

@@ -16,7 +16,7 @@ mod transcript;
 mod update;
 
 use clap::{Parser, Subcommand};
-use clawutils::cli::options::WorkspaceArgs;
+use clawutils::cli::options::{DatabaseArgs, WorkspaceArgs};
 use clawutils::cli::{self, LogArgs, arguments};
 use clawutils::exit::{Exit, fail};
 use std::path::PathBuf;
@@ -46,9 +46,8 @@ struct Args {
 /// The options that locate the database.
 #[derive(Clone, Debug, clap::Args)]
 struct PlaceArgs {
-    /// Database to use (default: index.db beside the sessions of the workspace)
-    #[arg(long, value_name = "FILE", global = true)]
-    db: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
     #[command(flatten)]
     workspace: WorkspaceArgs,
 }
@@ -65,7 +64,7 @@ enum Command {
 impl PlaceArgs {
     /// Returns the path of the database.
     fn database(&self) -> anyhow::Result<PathBuf> {
-        if let Some(path) = &self.db {
+        if let Some(path) = &self.database.store_path {
             return Ok(path.clone());
         }
         let sessions = self.workspace.workspace.join(".sessions");

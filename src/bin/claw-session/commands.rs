@@ -4,12 +4,13 @@ use crate::export;
 use crate::find;
 use crate::history;
 use crate::import;
+use crate::indexing;
 use crate::list;
 use crate::lock;
 use crate::make;
 use crate::remove;
 use crate::status;
-use clawutils::cli::options::PlaceArgs;
+use clawutils::cli::options::{PlaceArgs, StoreArgs};
 use clawutils::cli::{Log, LogArgs, Output, now};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::printable::printable;
@@ -72,6 +73,7 @@ pub struct SessionPlace {
     pub(crate) store: Store,
     pub(crate) workspace: PathBuf,
     pub(crate) agent: Option<String>,
+    pub(crate) index: StoreArgs,
     pub(crate) log: Log,
 }
 
@@ -85,14 +87,14 @@ impl Shared {
     /// Fails with 2 if the name of the agent is invalid.
     pub fn open(&self) -> anyhow::Result<SessionPlace> {
         let log = self.log.open("claw-session");
-        let PlaceArgs { workspace, agent } = self.place.clone();
+        let PlaceArgs { workspace, agent, store: index } = self.place.clone();
         let workspace = workspace.workspace;
         if let Some(agent) = &agent {
             let refuse =
                 |why| Error::new(Exit::Usage, format!("invalid agent name '{agent}': {why}"));
             name::component(agent).map_err(refuse)?;
         }
-        Ok(SessionPlace { store: Store::new(&workspace), workspace, agent, log })
+        Ok(SessionPlace { store: Store::new(&workspace), workspace, agent, index, log })
     }
 }
 
@@ -115,9 +117,20 @@ impl Command {
     /// # Errors
     /// As documented for each command in claw-session(1).
     pub fn run(self, place: &SessionPlace) -> anyhow::Result<ExitCode> {
-        if !self.only_reads() {
-            place.store.require_own()?;
+        if self.only_reads() {
+            return self.act(place);
         }
+        place.store.require_own()?;
+        let is_lock = matches!(self, Command::Lock(_));
+        let done = self.act(place);
+        // `lock` does this itself, before it ends as its command did.
+        if !is_lock {
+            indexing::begin(place, None);
+        }
+        done
+    }
+
+    fn act(self, place: &SessionPlace) -> anyhow::Result<ExitCode> {
         let exit = match self {
             Command::New(new) => new.run(place),
             Command::List(list) => list.run(place),

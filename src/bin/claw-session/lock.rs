@@ -7,6 +7,7 @@
 use crate::commands::SessionPlace;
 use crate::find::follow;
 use crate::foreground;
+use crate::indexing;
 use anyhow::Context;
 use clawutils::cli::options::{LockArgs, ResetArgs};
 use clawutils::cli::{diagnostics, variable};
@@ -52,6 +53,7 @@ impl Lock {
         let ended = foreground::run(&mut command).or_else(|error| cannot_run(&command, &error))?;
         if !is_held {
             tidy(&lock);
+            indexing::begin(place, Some(&path));
         }
         Ok(foreground::end_like(ended))
     }

@@ -6,6 +6,7 @@ mod find;
 mod foreground;
 mod history;
 mod import;
+mod indexing;
 mod list;
 mod lock;
 mod make;

@@ -1,0 +1,53 @@
+//! The index of the sessions, if the setting `store` is `sqlite`. After a command that changes sessions, claw-index
+//! runs in the background, so that neither a turn nor its caller waits for the database.
+
+use crate::commands::SessionPlace;
+use clawutils::cli::options::StoreKind;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Starts claw-index in the background, without the descriptors that the caller of this program may wait for.
+const SCRIPT: &str = r#"command -v claw-index >/dev/null || exit 127
+claw-index "$@" 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &"#;
+
+/// The text at the beginning of a SQLite database, and the mark of an index at the end of its header.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+const MARK: &[u8] = b"claw";
+
+/// Begins to bring the index up to date with the sessions of the workspace, and with `transcript`, which may be
+/// elsewhere. Only what can be found out at once is reported; claw-index reports the rest when the user runs it.
+pub fn begin(place: &SessionPlace, transcript: Option<&Path>) {
+    let sessions = place.workspace.join(".sessions");
+    let paths = [sessions.is_dir().then_some(sessions.as_path()), transcript];
+    let mut paths = paths.into_iter().flatten().peekable();
+    if place.index.store != StoreKind::Sqlite || paths.peek().is_none() {
+        return;
+    }
+    let given = place.index.database.store_path.clone();
+    let database = given.unwrap_or_else(|| sessions.join("index.db"));
+    let name = database.display();
+    if is_foreign(&database).unwrap_or(false) {
+        let why = "it is a database of another program; set store-path to another file";
+        return place.log.note(&format!("cannot keep the index in '{name}': {why}"));
+    }
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", SCRIPT, "claw-session"]).arg("--db").arg(&database);
+    shell.args(["update", "--quiet", "--"]).args(paths);
+    // The command line has all settings that claw-index needs.
+    shell.env("CLAW_CONFIG", "/dev/null").env_remove("CLAW_PROFILE");
+    shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    if !shell.status().is_ok_and(|status| status.success()) {
+        let why = "claw-index cannot be run; install it, or set store to jsonl";
+        place.log.note(&format!("cannot keep the index '{name}': {why}"));
+    }
+}
+
+/// Returns true if a file is a SQLite database, but not an index.
+fn is_foreign(database: &Path) -> io::Result<bool> {
+    let mut header = [0; 72];
+    File::open(database)?.read_exact(&mut header)?;
+    Ok(header.starts_with(MAGIC) && !header.ends_with(MARK))
+}
