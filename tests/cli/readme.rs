@@ -1,4 +1,5 @@
-//! README.md: what its examples print, and commands that a reader copies. Nothing here needs a network or an account.
+//! README.md: what its examples print, commands that a reader copies, links, and its translations. Nothing here needs a
+//! network or an account.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +9,19 @@ use predicates::str::contains;
 use crate::common::Sandbox;
 use crate::man::{assert_no_complaints, examples, printed_by, programs, wrong_examples};
 
+const TRANSLATIONS: [&str; 2] = ["README.ja.md", "README.zh.md"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Reads a file of the repository.
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
 fn readme() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    fs::read_to_string(path).expect("README.md")
+    read("README.md")
 }
 
 /// Returns the lines of each code block in a language.
@@ -92,6 +103,131 @@ fn the_commands_for_users_of_other_programs_work() {
         sandbox.sh("claw-rebuild s.jsonl | wc -l").assert().success().stdout("2\n");
     }
     sandbox.sh("claw-session list").assert().success().stdout(contains("0123456789ab"));
+}
+
+/// `scripts/dev/reader` needs only a shell, so it also runs on a machine on which the programs were just installed.
+#[test]
+fn a_first_time_reader_sees_what_each_readme_says() {
+    let files = ["README.md"].into_iter().chain(TRANSLATIONS).map(|name| root().join(name));
+    let script = root().join("scripts/dev/reader");
+    Sandbox::new().sh(r#"sh "$@""#).arg("sh").arg(script).args(files).assert().success();
+}
+
+/// Returns the lines of a block without comments, which are translated.
+fn without_comments(block: Vec<&str>) -> Vec<&str> {
+    let code =
+        block.into_iter().map(|line| line.split(" # ").next().unwrap_or_default().trim_end());
+    code.filter(|line| !line.starts_with('#')).collect()
+}
+
+/// Returns the parts of a README that are the same in every language: blocks of commands, names of programs, commands in
+/// the text, and links.
+fn shared_parts(readme: &str) -> [Vec<String>; 4] {
+    let commands = ["console", "sh"].map(|language| blocks(readme, language));
+    let commands = commands.concat().into_iter().flat_map(without_comments).map(str::to_owned);
+    let rows = readme.lines().filter(|line| line.starts_with("| `"));
+    let rows = rows.filter_map(|row| row.split('`').nth(1)).map(str::to_owned);
+    let text: String = readme.split("```").step_by(2).collect();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut spans: Vec<String> = text.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    spans.sort();
+    let mut targets: Vec<String> = links(readme).into_iter().map(str::to_owned).collect();
+    targets.retain(|target| !target.starts_with("README"));
+    targets.sort();
+    [commands.collect(), rows.collect(), spans, targets]
+}
+
+#[test]
+fn translations_have_the_commands_programs_and_links_of_the_readme() {
+    let original = shared_parts(&readme());
+    for name in TRANSLATIONS {
+        for (expected, found) in original.iter().zip(shared_parts(&read(name))) {
+            let lacks = expected.iter().filter(|part| !found.contains(part));
+            let wrong: Vec<String> = lacks.map(|part| format!("{name} lacks: {part}")).collect();
+            assert_no_complaints(&wrong);
+            assert_eq!(
+                &found, expected,
+                "{name}: other commands, programs or links, or another order"
+            );
+        }
+    }
+}
+
+/// Returns the targets of the links and pictures in a Markdown text.
+fn links(text: &str) -> Vec<&str> {
+    let inline = text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
+    let pictures = text.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    inline.chain(pictures).collect()
+}
+
+/// Returns the anchors of a Markdown text's headings, as GitHub makes them.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let anchor = |line: &str| {
+        let title = line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        title.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+/// Returns true if a link in a file leads to a file, and to a heading if it names one. Links to other sites are not
+/// checked.
+fn leads_somewhere(file: &str, target: &str) -> bool {
+    if target.contains("://") || target.starts_with("mailto:") {
+        return true;
+    }
+    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let directory = Path::new(file).parent().expect("a file has a directory");
+    let path = if path.is_empty() { root().join(file) } else { root().join(directory).join(path) };
+    let has_anchor = || {
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        anchors(&text).iter().any(|own| own == anchor)
+    };
+    path.exists() && (anchor.is_empty() || has_anchor())
+}
+
+#[test]
+fn links_and_references_to_pages_lead_somewhere() {
+    let mut files: Vec<String> =
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(str::to_owned).into();
+    files.extend(TRANSLATIONS.map(str::to_owned));
+    for entry in fs::read_dir(root().join("docs")).expect("docs") {
+        let name = entry.expect("an entry of docs").file_name().to_string_lossy().into_owned();
+        files.extend(name.ends_with(".md").then(|| format!("docs/{name}")));
+    }
+    let mut wrong = Vec::new();
+    for file in &files {
+        let text = read(file);
+        let broken = links(&text).into_iter().filter(|target| !leads_somewhere(file, target));
+        wrong.extend(broken.map(|target| format!("{file}: {target}")));
+        wrong.extend(unknown_pages(&text).map(|page| format!("{file}: no page {page}")));
+    }
+    // Pages name files of the source.
+    for page in fs::read_dir(root().join("man")).expect("man") {
+        let page = format!("man/{}", page.expect("an entry of man").file_name().to_string_lossy());
+        let text = read(&page);
+        let paths = text.lines().filter_map(|line| line.strip_prefix(".Pa "));
+        let paths = paths.map(|path| path.split(' ').next().unwrap_or_default());
+        let paths =
+            paths.filter(|path| ["docs/", "examples/"].iter().any(|dir| path.starts_with(dir)));
+        wrong.extend(
+            paths.filter(|path| !root().join(path).exists()).map(|p| format!("{page}: {p}")),
+        );
+    }
+    assert_no_complaints(&wrong);
+}
+
+/// Returns the references to our manual pages, such as `claw-record(5)`, that name none.
+fn unknown_pages(text: &str) -> impl Iterator<Item = String> {
+    let is_name = |c: char| c.is_ascii_lowercase() || c == '-' || c.is_ascii_digit();
+    let ends = ["(1)", "(5)", "(7)"].into_iter();
+    let named = ends.flat_map(move |section| {
+        text.match_indices(section).map(move |(at, _)| {
+            let name = text[..at].rsplit(|c| !is_name(c)).next().unwrap_or_default();
+            format!("{name}.{}", &section[1..2])
+        })
+    });
+    named.filter(|page| page.starts_with("claw") && !root().join("man").join(page).exists())
 }
 
 /// Returns true if a command runs jq, or reads the file that jq writes.
