@@ -39,6 +39,7 @@ use tree::{Node, Path, PathEnd, Tree};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Dialect {
     /// Sessions of pi, OpenClaw and GoClaw
+    #[value(alias = "openclaw", alias = "goclaw")]
     Pi,
     /// Project files of Claude Code
     ClaudeCode,

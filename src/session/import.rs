@@ -63,11 +63,13 @@ impl SourceFacts {
     }
 }
 
-/// Returns the path of the file that the header of a session names as its source.
+/// Returns true if the header of a session names `file` as its source and, if `session` is given, this session in it.
 #[must_use]
-pub fn source_of(header: &str) -> Option<String> {
-    let source = Object::parse(header).ok()?.get("source")?.to_owned();
-    Object::parse(&source).ok()?.string("file").map(Cow::into_owned)
+pub fn is_from(header: &str, file: &Path, session: Option<&str>) -> bool {
+    let Ok(header) = Object::parse(header) else { return false };
+    let Some(Ok(source)) = header.get("source").map(Object::parse) else { return false };
+    let is = |name: &str, value: &str| source.string(name).is_some_and(|own| own == value);
+    is("file", &file.to_string_lossy()) && session.is_none_or(|key| is("session", key))
 }
 
 /// Converts a source to the text of a session with this header.

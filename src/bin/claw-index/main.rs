@@ -4,6 +4,7 @@ mod asides;
 mod database;
 mod files;
 mod follow;
+mod goclaw;
 mod insert;
 mod output;
 mod query;
@@ -59,6 +60,7 @@ enum Command {
     Query(query::Query),
     Stats(stats::Stats),
     Schema(query::Schema),
+    Goclaw(goclaw::Goclaw),
 }
 
 impl PlaceArgs {
@@ -80,13 +82,17 @@ fn main() -> ExitCode {
     cli::run("claw-index", || {
         let Args { command, place, log } = arguments::parse::<Args>()?;
         let log = log.open("claw-index");
-        let path = place.database()?;
+        let path = match &command {
+            Command::Goclaw(goclaw) => goclaw.file.clone(),
+            _ => place.database()?,
+        };
         let done = match command {
             Command::Update(update) => update.run(&path, &place.workspace.workspace, log),
             Command::Search(search) => search.run(&path),
             Command::Query(query) => query.run(&path),
             Command::Stats(stats) => stats.run(&path),
             Command::Schema(schema) => schema.run(&path),
+            Command::Goclaw(goclaw) => goclaw.run(),
         };
         done.map_err(|error| database::explain(error, &path))
     })

@@ -1,6 +1,7 @@
 //! import: copy transcripts of other programs into sessions.
 
 use crate::commands::{SessionPlace, clock};
+use crate::goclaw;
 use crate::make::{append, checked, unused};
 use anyhow::Context;
 use clawutils::cli::{DialectArgs, Output, open_file, read_file, report, walk_error};
@@ -32,6 +33,18 @@ pub struct Import {
     pub label: Option<String>,
 }
 
+/// A session to import.
+struct Source {
+    /// Its records.
+    input: Input,
+    /// The full path of the file.
+    path: PathBuf,
+    /// The name of the session in the file, if the file can have several.
+    session: Option<String>,
+    /// The key of the new session, unless another session has it.
+    key: String,
+}
+
 /// The outcomes of an import of several files.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcomes {
@@ -57,8 +70,12 @@ impl Import {
         let mut outcomes = Outcomes::default();
         let mut out = Output::open();
         for file in &files {
-            if let Some(id) = self.file(place, &agent, file, &mut outcomes)? {
-                writeln!(out, "{id}")?;
+            let sources = self.sources(&agent, file)?;
+            outcomes.passed_over += usize::from(sources.is_empty());
+            for source in sources {
+                if let Some(id) = self.session(place, &agent, &source, &mut outcomes)? {
+                    writeln!(out, "{id}")?;
+                }
             }
         }
         out.finish()?;
@@ -68,32 +85,51 @@ impl Import {
         Ok(Exit::Done)
     }
 
-    /// Imports a file. Returns the id of its session; with `--all`, only if the session is new or has grown.
-    fn file(
+    /// Returns the sessions in a file: that of a transcript, or all of a database.
+    fn sources(&self, agent: &str, file: &Path) -> anyhow::Result<Vec<Source>> {
+        let path = std::fs::canonicalize(file)
+            .with_context(|| format!("cannot read '{}'", file.display()))?;
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let key = format!("{agent}:import:{stem}");
+        if self.all.is_some() || !goclaw::is_database(file)? {
+            let source = |input| Source { input, path, session: None, key };
+            return Ok(self.open(file)?.map(source).into_iter().collect());
+        }
+        if self.label.is_some() || self.dialect.leaf.is_some() {
+            let name = file.display();
+            let text = format!(
+                "cannot use --label or --leaf with '{name}': a database has many sessions; leave them out"
+            );
+            return fail(Exit::Usage, text);
+        }
+        let sources = goclaw::sessions(file)?.into_iter().map(|session| {
+            let own = format!("{agent}:goclaw:{}", session.key);
+            let key = if name::key(&own).is_ok() { own } else { key.clone() };
+            let path = path.clone();
+            Source { input: session.input, path, session: Some(session.key), key }
+        });
+        Ok(sources.collect())
+    }
+
+    /// Imports a session. Returns its id; with `--all`, only if the session is new or has grown.
+    fn session(
         &self,
         place: &SessionPlace,
         agent: &str,
-        file: &Path,
+        source: &Source,
         outcomes: &mut Outcomes,
     ) -> anyhow::Result<Option<String>> {
-        let Some(input) = self.open(file)? else {
-            outcomes.passed_over += 1;
-            return Ok(None);
-        };
-        let full = std::fs::canonicalize(file)
-            .with_context(|| format!("cannot read '{}'", file.display()))?;
+        let Source { input, path, session: name, key } = source;
         let _lock = place.lock(agent)?;
         let entries = place.list(Some(agent), false)?;
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        let key = format!("{agent}:import:{stem}");
-        let known = entries.iter().filter(|entry| entry.key.starts_with(&key));
+        let known = entries.iter().filter(|entry| entry.key.starts_with(key));
         for entry in known {
             let session = String::from_utf8_lossy(&read_file(&entry.path)?).into_owned();
             let header = session.lines().next().unwrap_or_default();
-            if import::source_of(header).as_deref() != Some(&*full.to_string_lossy()) {
+            if !import::is_from(header, path, name.as_deref()) {
                 continue;
             }
-            match import::update(&input, &session)? {
+            match import::update(input, &session)? {
                 Update::None => {
                     outcomes.unchanged += 1;
                     return Ok(self.all.is_none().then(|| entry.id.clone()));
@@ -109,7 +145,7 @@ impl Import {
         outcomes.imported += 1;
         let findings = input.origin().into_iter().flat_map(|it| it.findings(&input.name));
         report(place.log, &findings.collect::<Vec<_>>(), false)?;
-        self.new_session(place, (agent, key), &entries, (&input, &full)).map(Some)
+        self.new_session(place, agent, &entries, source).map(Some)
     }
 
     /// Opens a file. With `--all`, returns `None` for one that is not a transcript of another program.
@@ -129,17 +165,17 @@ impl Import {
     fn new_session(
         &self,
         place: &SessionPlace,
-        (agent, key): (&str, String),
+        agent: &str,
         entries: &[SessionEntry],
-        (input, file): (&Input, &Path),
+        Source { input, path, key, .. }: &Source,
     ) -> anyhow::Result<String> {
         let (now, ts) = clock()?;
-        let SourceFacts { label, source } = SourceFacts::read(input, file)?;
+        let SourceFacts { label, source } = SourceFacts::read(input, path)?;
         let is_free = |label: &String| {
             name::label(label).is_ok() && entries.iter().all(|entry| entry.label != *label)
         };
         let label = self.label.clone().or(label.filter(is_free));
-        let mut new = checked(agent.to_owned(), unused(entries, key), label)?;
+        let mut new = checked(agent.to_owned(), unused(entries, key.clone()), label)?;
         new.source = source;
         let header = place.store.header(&new, now)?;
         let imported = import::import(input, &header.line, &ts)?;

@@ -4,6 +4,7 @@ mod commands;
 mod export;
 mod find;
 mod foreground;
+mod goclaw;
 mod history;
 mod import;
 mod indexing;

@@ -1,0 +1,59 @@
+//! The sessions in a database of GoClaw. claw-index reads it, so that this program needs no SQLite.
+
+use clawutils::cli::open_file;
+use clawutils::exit::Exit;
+use clawutils::input::Input;
+use clawutils::json::Object;
+use clawutils::process::{self, ChildLimits};
+use std::path::Path;
+
+/// The beginning of a SQLite database.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// A session in a database.
+pub struct DatabaseSession {
+    /// GoClaw's key.
+    pub key: String,
+    /// Its records.
+    pub input: Input,
+}
+
+/// Returns true if a file is a SQLite database.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn is_database(file: &Path) -> anyhow::Result<bool> {
+    let mut begin = [0; MAGIC.len()];
+    let count = open_file(file)?.read_at(0, &mut begin)?;
+    Ok(&begin[..count] == MAGIC)
+}
+
+/// Returns the sessions in a database.
+///
+/// # Errors
+/// Fails with 65 if it is not a database of GoClaw, and with 78 if claw-index is not installed.
+pub fn sessions(file: &Path) -> anyhow::Result<Vec<DatabaseSession>> {
+    let name = file.display().to_string();
+    let arguments = ["goclaw".to_owned(), "--".to_owned(), name.clone()];
+    let ended = process::run("claw-index", &arguments, Vec::new(), ChildLimits::default())?;
+    if ended.exit() != Some(Exit::Done) {
+        return Err(ended.failure("claw-index", &format!("cannot import '{name}'")));
+    }
+    let text = String::from_utf8_lossy(&ended.stdout);
+    let mut sessions: Vec<(String, String)> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        let object = Object::parse(line.trim_end()).ok();
+        if let Some(header) = object.filter(|it| it.get("type") == Some("\"session\"")) {
+            let key = header.string("id").unwrap_or_default();
+            sessions.push((key.into_owned(), String::new()));
+        }
+        if let Some((_, records)) = sessions.last_mut() {
+            records.push_str(line);
+        }
+    }
+    let input = |(key, records): (String, String)| {
+        let input = Input::memory(&format!("{name} {key}"), records.into_bytes());
+        DatabaseSession { key, input }
+    };
+    Ok(sessions.into_iter().map(input).collect())
+}
