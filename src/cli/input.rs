@@ -92,7 +92,11 @@ impl Operands {
         self.open()?.into_iter().map(|input| dialect.open(input)).collect()
     }
 
-    fn open(&self) -> anyhow::Result<Vec<Input>> {
+    /// Opens all operands, whatever they contain.
+    ///
+    /// # Errors
+    /// Fails with 74 or 77 if one cannot be read.
+    pub fn open(&self) -> anyhow::Result<Vec<Input>> {
         let stdin = || Ok(Input::memory(&stdin_name(), read_stdin()?));
         if self.files.is_empty() {
             return Ok(vec![stdin()?]);

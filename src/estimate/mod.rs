@@ -11,6 +11,7 @@ pub mod budget;
 mod counted;
 mod family;
 pub mod images;
+pub mod items;
 pub mod models;
 mod refused;
 pub mod report;
@@ -25,6 +26,7 @@ pub use budget::Budget;
 use counted::Anchor;
 pub use counted::Unused;
 pub use family::Family;
+use items::{Item, Part, RecordTokens};
 pub use refused::Refused;
 use weigh::{Weigher, tokens};
 
@@ -51,23 +53,6 @@ pub struct Request<'r, 'a> {
     pub model: Option<&'r str>,
 }
 
-/// Tokens by kind of content.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kinds {
-    /// Text by the user and the assistant.
-    pub text: u64,
-    /// Tool calls: names and inputs.
-    pub calls: u64,
-    /// Tool results.
-    pub results: u64,
-    /// Thinking.
-    pub thinking: u64,
-    /// Images and documents.
-    pub media: u64,
-    /// Anything else, and the fixed cost of each message.
-    pub other: u64,
-}
-
 /// The estimated size of a request. All numbers are tokens, except for `bytes`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
@@ -85,14 +70,8 @@ pub struct Estimate {
     pub scale: Option<Scale>,
     /// The newest ignored count, if it is newer than the one in use.
     pub unused: Option<Unused>,
-    /// The estimate of the system prompt.
-    pub system: u64,
-    /// The estimate of the tools.
-    pub tools: u64,
-    /// The estimates of all messages, by kind.
-    pub kinds: Kinds,
-    /// The estimate of each message.
-    pub messages: Vec<u64>,
+    /// The items of the request: the system prompt, the tools, and the blocks of the messages.
+    pub items: Vec<Item>,
     /// The approximate length of the request in bytes: messages, system prompt and tools as they are sent.
     pub bytes: u64,
 }
@@ -101,7 +80,7 @@ impl Estimate {
     /// Replaces the estimate with the provider's count of the whole prompt.
     pub fn measure_all(&mut self, counted: u64) {
         (self.tokens, self.measured) = (counted, counted);
-        self.measured_messages = self.messages.len();
+        self.measured_messages = self.message_count();
         (self.scale, self.unused) = (None, None);
     }
 
@@ -109,10 +88,15 @@ impl Estimate {
     #[must_use]
     pub fn of(request: Request<'_, '_>, method: Method) -> Estimate {
         let weigher = Weigher::new(request, method);
-        let mut kinds = Kinds::default();
-        let weights: Vec<u64> =
-            request.messages.iter().map(|message| weigher.message(message, &mut kinds)).collect();
         let (system, tools) = weigher.system_and_tools(request);
+        let item = |(part, weight)| Item { part, message: None, call: None, weight };
+        let mut items: Vec<Item> = [(Part::System, system), (Part::Tools, tools)].map(item).into();
+        let mut weights = Vec::with_capacity(request.messages.len());
+        for (index, message) in request.messages.iter().enumerate() {
+            let own = weigher.message(index, message);
+            weights.push(own.iter().map(|item| item.weight).sum());
+            items.extend(own);
+        }
         let weight = system + tools + weights.iter().sum::<u64>();
         let (anchor, unused) = counted::find(&request, system + tools, &weights);
         let is_scaled = anchor.is_none() && method == Method::Script;
@@ -126,26 +110,63 @@ impl Estimate {
             measured_messages: anchor.map_or(0, |anchor| anchor.covered),
             scale,
             unused,
-            system: tokens(system),
-            tools: tokens(tools),
-            kinds: kinds.in_tokens(),
-            messages: weights.into_iter().map(tokens).collect(),
+            items,
             bytes: (bytes + json(request.system) + json(request.tools)) as u64,
         }
     }
+
+    fn message_count(&self) -> usize {
+        self.items.last().and_then(|item| item.message).map_or(0, |last| last + 1)
+    }
+
+    /// Returns the share of each item in `tokens`. The provider's count is divided among what it covers, the rest among
+    /// the other items.
+    #[must_use]
+    pub fn shares(&self) -> Vec<u64> {
+        let is_covered = |item: &Item| item.message.is_none_or(|at| at < self.measured_messages);
+        let covered = if self.measured > 0 { self.items.partition_point(is_covered) } else { 0 };
+        let (covered, rest) = self.items.split_at(covered);
+        let mut shares = items::share_out(self.measured, covered);
+        shares.extend(items::share_out(self.tokens - self.measured, rest));
+        shares
+    }
+
+    /// Returns the tokens of each part. They add up to `tokens`.
+    #[must_use]
+    pub fn parts(&self) -> [(Part, u64); 6] {
+        let mut parts = Part::ALL.map(|part| (part, 0));
+        for (item, share) in self.items.iter().zip(self.shares()) {
+            parts[item.part as usize].1 += share;
+        }
+        parts
+    }
+
+    /// Returns the tokens of each message.
+    #[must_use]
+    pub fn messages(&self) -> Vec<u64> {
+        let mut messages = vec![0; self.message_count()];
+        for (item, share) in self.items.iter().zip(self.shares()) {
+            if let Some(index) = item.message {
+                messages[index] += share;
+            }
+        }
+        messages
+    }
+
+    /// Returns the ten records of these messages with the most tokens, the largest first. Only messages with `_meta` name
+    /// their records.
+    #[must_use]
+    pub fn largest(&self, messages: &[Message<'_>]) -> Vec<RecordTokens> {
+        items::largest(&self.items, &self.shares(), messages, 10)
+    }
 }
 
-impl Kinds {
-    fn in_tokens(self) -> Kinds {
-        Kinds {
-            text: tokens(self.text),
-            calls: tokens(self.calls),
-            results: tokens(self.results),
-            thinking: tokens(self.thinking),
-            media: tokens(self.media),
-            other: tokens(self.other),
-        }
-    }
+/// Returns the estimate of the thinking in a request.
+#[must_use]
+pub fn thinking(request: Request<'_, '_>) -> u64 {
+    let weigher = Weigher::new(request, Method::Script);
+    let blocks = request.messages.iter().flat_map(Message::blocks);
+    tokens(blocks.filter(|block| block.is_thinking()).map(|block| weigher.block(block)).sum())
 }
 
 /// Returns the size of a request in tokens: the measured part plus the estimate of the rest, or else the
@@ -246,7 +267,7 @@ impl Gauge {
     /// Weighs a message, to add it to a [`Tally`].
     #[must_use]
     pub fn weigh(&self, message: &Message<'_>) -> Weight {
-        Weight(self.weigher.message(message, &mut Kinds::default()))
+        Weight(self.weigher.whole(message))
     }
 
     /// Applies the scale to an estimate.
@@ -287,7 +308,7 @@ impl Weight {
     /// Weighs a message for the tokenizers of a family.
     #[must_use]
     pub fn of(message: &Message<'_>, family: Family) -> Weight {
-        Weight(Weigher::of(family).message(message, &mut Kinds::default()))
+        Weight(Weigher::of(family).whole(message))
     }
 
     /// Returns the estimate of the message.
@@ -380,7 +401,7 @@ mod tests {
         let request = Request { messages: &messages, system: Some("s"), ..Request::default() };
         let estimate = Estimate::of(request, Method::Script);
         assert_eq!((estimate.measured, estimate.measured_messages), (170_510, 2));
-        assert_eq!(estimate.tokens, 170_510 + estimate.messages[2]);
+        assert_eq!(estimate.tokens, 170_510 + estimate.messages()[2]);
     }
 
     #[test]

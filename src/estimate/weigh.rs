@@ -1,7 +1,8 @@
 //! The weights of messages and of their blocks, in units of [`text::UNIT`]: text by the model's tokenizer family, images by size, and a
 //! fixed weight for what a provider adds around each message, call and result.
 
-use super::{Family, Kinds, Method, Request, images, text};
+use super::items::{Item, Part};
+use super::{Family, Method, Request, images, text};
 use crate::json::{self, Object, elements};
 use crate::messages::Message;
 use crate::record::content::{Block, BlockKind, Content};
@@ -90,65 +91,84 @@ impl Weigher {
         }
     }
 
-    /// Returns the weight of a message and adds it to `kinds`.
-    pub fn message(self, message: &Message<'_>, kinds: &mut Kinds) -> u64 {
-        let overhead = self.ours(|| MESSAGE * text::UNIT);
-        kinds.other += overhead;
-        let content = match &message.content {
+    /// Returns the items of the message with this index. What a provider adds around a message belongs to its first item.
+    pub fn message(self, index: usize, message: &Message<'_>) -> Vec<Item> {
+        let role = Part::of(message.role);
+        let item = |part, call, weight| Item { part, message: Some(index), call, weight };
+        let mut items = Vec::new();
+        match &message.content {
             Content::Text(raw) => {
-                let weight = self.text(&json::string(raw).unwrap_or_default());
-                kinds.text += weight;
-                weight
+                items.push(item(role, None, self.text(&json::string(raw).unwrap_or_default())));
             }
-            Content::Blocks(blocks) => blocks.iter().map(|block| self.block_of(block, kinds)).sum(),
-        };
-        overhead + content
+            Content::Blocks(blocks) => {
+                for block in blocks {
+                    let (part, call) = match &block.kind {
+                        BlockKind::ToolResult { id } => (Part::Results, Some(id.clone())),
+                        BlockKind::Media => (Part::Images, None),
+                        _ => (role, None),
+                    };
+                    let (own, images) = self.with_images(block);
+                    items.push(item(part, call.clone(), own));
+                    items.extend((images > 0).then(|| item(Part::Images, call, images)));
+                }
+            }
+        }
+        if items.is_empty() {
+            items.push(item(role, None, 0));
+        }
+        items[0].weight += self.ours(|| MESSAGE * text::UNIT);
+        items
+    }
+
+    /// Returns the weight of a message.
+    pub fn whole(self, message: &Message<'_>) -> u64 {
+        self.message(0, message).iter().map(|item| item.weight).sum()
     }
 
     /// Returns the weight of a block.
     pub fn block(self, block: &Block<'_>) -> u64 {
-        self.block_of(block, &mut Kinds::default())
+        let (own, images) = self.with_images(block);
+        own + images
     }
 
-    fn block_of(self, block: &Block<'_>, kinds: &mut Kinds) -> u64 {
-        let Ok(object) = Object::parse(&block.raw) else { return 0 };
+    /// Returns the weight of a block, and apart from it the weight of the images in a tool result.
+    fn with_images(self, block: &Block<'_>) -> (u64, u64) {
+        let Ok(object) = Object::parse(&block.raw) else { return (0, 0) };
         let string = |name: &str| object.string(name).map_or(0, |value| self.text(&value));
-        let (kind, weight) = match block.kind {
-            BlockKind::Text | BlockKind::Blank => (&mut kinds.text, string("text")),
+        let own = match block.kind {
+            BlockKind::Text | BlockKind::Blank => string("text"),
             BlockKind::ToolUse { .. } => {
                 let input = object.get("input").map_or(0, |input| self.text(&as_sent(input)));
-                (
-                    &mut kinds.calls,
-                    self.ours(|| self.overheads().call * text::UNIT + string("name")) + input,
-                )
+                self.ours(|| self.overheads().call * text::UNIT + string("name")) + input
             }
             BlockKind::ToolResult { .. } => {
-                let content = object.get("content").map_or(0, |raw| self.result(raw));
-                (&mut kinds.results, self.ours(|| self.overheads().result * text::UNIT) + content)
+                let (own, images) = object.get("content").map_or((0, 0), |raw| self.result(raw));
+                return (self.ours(|| self.overheads().result * text::UNIT) + own, images);
             }
             BlockKind::Thinking { .. } => {
                 let is_redacted = object.get("thinking").is_none();
-                let raw = || if is_redacted { self.text(&block.raw) } else { string("thinking") };
-                (&mut kinds.thinking, self.ours(raw))
+                self.ours(|| if is_redacted { self.text(&block.raw) } else { string("thinking") })
             }
-            BlockKind::Media => (&mut kinds.media, self.ours(|| self.media(&object))),
-            BlockKind::Other => (&mut kinds.other, self.ours(|| self.text(&block.raw))),
+            BlockKind::Media => self.ours(|| self.media(&object)),
+            BlockKind::Other => self.ours(|| self.text(&block.raw)),
         };
-        *kind += weight;
-        weight
+        (own, 0)
     }
 
-    fn result(self, raw: &str) -> u64 {
+    /// Returns the weight of a result's content without its images, and that of the images.
+    fn result(self, raw: &str) -> (u64, u64) {
         if let Some(value) = json::string(raw) {
-            return self.text(&value);
+            return (self.text(&value), 0);
         }
-        self.ours(|| {
-            let blocks = elements(raw).unwrap_or_default();
-            blocks
-                .into_iter()
-                .map(|raw| Block::parse(raw).map_or(0, |block| self.block(&block)))
-                .sum()
-        })
+        if self.method == Method::Chars4 {
+            return (0, 0);
+        }
+        let (mut own, mut images) = (0, 0);
+        for block in elements(raw).unwrap_or_default().into_iter().flat_map(Block::parse) {
+            let weight = self.block(&block);
+            *if block.kind == BlockKind::Media { &mut images } else { &mut own } += weight;
+        }
+        (own, images)
     }
 
     fn media(self, object: &Object<'_>) -> u64 {

@@ -29,11 +29,10 @@ pub(super) fn to_estimate<'r, 'a>(request: &ModelRequest<'r, 'a>) -> estimate::R
 /// Returns a deliberately low estimate of the tokens that are sent, for decisions where an overestimate does harm. Some
 /// models count less for message overhead and repetitive text than the estimator does, and thinking is not sent.
 fn least(request: &ModelRequest<'_, '_>) -> u64 {
-    let sent = |method| {
-        let estimate = Estimate::of(to_estimate(request), method);
-        estimate.unmeasured.saturating_sub(estimate.kinds.thinking)
-    };
-    sent(Method::Script).min(sent(Method::Chars4))
+    let request = to_estimate(request);
+    let [script, chars4] =
+        [Method::Script, Method::Chars4].map(|method| Estimate::of(request, method).unmeasured);
+    script.saturating_sub(estimate::thinking(request)).min(chars4)
 }
 
 /// Returns the `max_tokens` to request: the requested value, or for Ollama what the window leaves if that is less.

@@ -547,13 +547,31 @@ fn audit_28_the_context_is_shown_for_an_unknown_window() {
         .assert()
         .success()
         .stdout(contains(" tokens; the window is not known: set it with --window or CLAW_WINDOW\n"))
-        .stdout(contains("  text\n"));
+        .stdout(contains("  user\n"));
     chat(&sandbox)
         .env_remove("CLAW_WINDOW")
         .write_stdin("/context\n")
         .assert()
         .success()
         .stdout(contains(" / 200,000 tokens\n"));
+}
+
+#[test]
+fn the_context_is_what_claw_estimate_says() {
+    let sandbox = Sandbox::new();
+    piped(&sandbox, "hi\nhow are you?\n").success();
+    let list = sandbox.cmd("claw-session").args(["list", "--json"]).assert().success().json();
+    let path = list[0]["path"].as_str().expect("a path").to_owned();
+    let context = piped(&sandbox, "/context\n").success().stdout_text();
+    sandbox.write("s.jsonl", sandbox.read(&path));
+    for script in [
+        "claw-estimate --bar --parts s.jsonl",
+        "claw-rebuild --meta s.jsonl | claw-estimate --bar --parts",
+    ] {
+        let run = sandbox.sh(script).env("CLAW_PROVIDER", "offline").env("CLAW_WINDOW", "4000");
+        let text = run.assert().success().stdout_text();
+        assert!(context.contains(&text), "{context}{text}");
+    }
 }
 
 #[test]

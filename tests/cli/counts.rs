@@ -285,15 +285,17 @@ fn size_by_stages(sandbox: &Sandbox, messages: &str, what: &str) -> u64 {
 fn audit_14_all_programs_report_the_same_size_of_real_transcripts() {
     let sandbox = Sandbox::new();
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
-    for directory in ["own", "golden", "show"] {
+    for directory in ["own", "claw0-present/agents/claw0/sessions", "show"] {
         for entry in fs::read_dir(format!("{data}/{directory}")).expect("a directory") {
             let path = entry.expect("an entry").path();
             if path.extension().is_none_or(|name| name != "jsonl") {
                 continue;
             }
-            let run = sandbox.cmd("claw-rebuild").arg("--meta").arg(&path).assert();
+            let run = sandbox.cmd("claw-rebuild").arg("--meta").arg(&path).assert().success();
             let size = size_by_stages(&sandbox, &run.stdout_text(), &path.display().to_string());
             assert!(size > 0 || run.get_output().stdout.is_empty(), "{}", path.display());
+            let whole = sandbox.cmd("claw-estimate").arg(&path).assert().success();
+            whole.stdout(format!("{size}\n"));
         }
     }
 }

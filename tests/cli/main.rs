@@ -39,6 +39,7 @@ mod export;
 mod fake;
 mod fallbacks;
 mod figures;
+mod filled;
 mod help;
 mod hostile;
 mod house;

@@ -155,12 +155,10 @@ fn audit_26_an_unusable_file_is_reported_with_its_cause() {
 #[rustfmt::skip]
 fn audit_26_input_of_the_wrong_kind_is_refused_with_advice() {
     check(&[
-        Row("claw-estimate s.jsonl", 65, "claw-estimate: cannot read 's.jsonl' line 1: not a message: no 'role'; these are records, pipe them through claw-rebuild"),
         Row("claw-truncate --window 8000 s.jsonl", 65, "claw-truncate: cannot read 's.jsonl' line 1: not a message: no 'role'; these are records, pipe them through claw-rebuild"),
         Row("claw-compact --window 8000 s.jsonl", 65, "claw-compact: cannot read 's.jsonl' line 1: not a message: no 'role'; these are records, pipe them through claw-rebuild"),
         Row("claw-checkpoint s.jsonl", 65, "claw-checkpoint: cannot read 's.jsonl' line 1: not a message: no 'role'; these are records, pipe them through claw-rebuild"),
         Row("claw-call --provider offline s.jsonl", 65, "claw-call: cannot read 's.jsonl' line 1: not a message: no 'role'; these are records, pipe them through claw-rebuild"),
-        Row("claw-rebuild --array s.jsonl | claw-estimate", 65, "claw-estimate: cannot read '<stdin>' line 1: not a message: invalid type: sequence, expected a JSON object at line 1 column 0; pipe it through claw-rebuild"),
         Row("claw-estimate notes.txt", 65, "claw-estimate: cannot read 'notes.txt' line 1: not a message: expected value at line 1 column 1; give messages as claw-rebuild prints them"),
         Row("claw-truncate --window 8000 --record m.jsonl", 65, "claw-truncate: cannot write records: message 1 has no _meta; give the output of claw-rebuild --meta"),
         Row("claw-append s.jsonl <m.jsonl", 65, "claw-append: cannot append '<stdin>' line 1: a record has no 'type'; these are messages; a record has a type, see claw-record(5)"),

@@ -1,13 +1,15 @@
 //! claw-estimate: estimates the tokens of a request.
 
 mod count;
+mod source;
 
 use crate::count::CountArgs;
+use crate::source::Source;
 use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::{self, LogArgs, Operands, Output, arguments};
+use clawutils::cli::{self, DialectArgs, LogArgs, Operands, Output, arguments};
 use clawutils::estimate::{Estimate, Method, Request, report};
 use clawutils::exit::{self, Exit};
 use std::io::Write;
@@ -15,10 +17,10 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  Estimate the tokens of a conversation:
-      claw-rebuild --meta s.jsonl | claw-estimate
-  Show how full the context window is:
-      claw-rebuild --meta s.jsonl | claw-estimate --bar --parts";
+  Show how full the context window is, and what fills it:
+      claw-estimate --bar --parts s.jsonl
+  Estimate the tokens of a shorter conversation:
+      claw-rebuild --meta --limit-turns 5 s.jsonl | claw-estimate";
 
 /// Estimate the tokens of a request
 #[derive(Parser)]
@@ -26,6 +28,8 @@ Examples:
 struct Args {
     #[command(flatten)]
     operands: Operands,
+    #[command(flatten)]
+    dialect: DialectArgs,
     #[command(flatten)]
     request: RequestArgs,
     #[command(flatten)]
@@ -38,7 +42,7 @@ struct Args {
     /// Write a bar that shows how full the context window is
     #[arg(long)]
     bar: bool,
-    /// Also list tokens by kind, one per line
+    /// Also list tokens by part, one per line, then the largest records
     #[arg(long, conflicts_with = "json")]
     parts: bool,
     /// Exit with 3 if the estimate reaches the window less the reserve
@@ -57,9 +61,9 @@ fn main() -> ExitCode {
     cli::run("claw-estimate", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-estimate");
-        let input = args.operands.read()?;
+        let source = Source::open(&args.operands, &args.dialect)?;
         let _progress = log.wait_for("estimating");
-        let messages = cli::messages(&input)?;
+        let messages = source.messages(log)?;
         let extras = args.request.read()?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
         let model = args.model.model();
@@ -82,7 +86,8 @@ fn main() -> ExitCode {
             (_, true, None) => report::without_window(&estimate),
             _ => estimate.tokens.to_string(),
         };
-        let parts = if args.parts { report::parts(&estimate, budget) } else { Vec::new() };
+        let parts =
+            if args.parts { report::parts(&estimate, &messages, budget) } else { Vec::new() };
         for line in [line].iter().chain(&parts) {
             writeln!(out, "{line}").context("cannot write '<stdout>'")?;
         }
