@@ -76,5 +76,6 @@ fuzz:
 check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --profile dev --test cli
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --example property mutant -- --nocapture
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
 .PHONY: build static demo check recall bench pictures fuzz install uninstall check-full
