@@ -7,6 +7,7 @@
 # make recall     measure which facts survive a summary
 # make bench      measure speed, memory and size, beside other programs
 # make pictures   draw the pictures in docs/pictures
+# make html       convert the manual pages to HTML, in target/html
 # make install    install programs, tools, manual pages and the schema under $(DESTDIR)$(PREFIX)
 # make uninstall  remove them
 
@@ -70,6 +71,9 @@ pictures:
 	$(CARGO) build --quiet --locked
 	PATH="$(TARGET)/debug:scripts:$$PATH" scripts/dev/pictures
 
+html:
+	sh scripts/dev/html "$(TARGET)/html"
+
 fuzz:
 	scripts/dev/fuzz --seconds $(SECONDS) $(FUZZ)
 
@@ -78,4 +82,4 @@ check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --example property mutant -- --nocapture
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
-.PHONY: build static demo check recall bench pictures fuzz install uninstall check-full
+.PHONY: build static demo check recall bench pictures html fuzz install uninstall check-full

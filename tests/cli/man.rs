@@ -624,23 +624,38 @@ fn documented_files_are_those_that_the_source_uses() {
     assert_no_complaints(&wrong);
 }
 
+/// man-db formats pages with groff.
 #[test]
-#[allow(clippy::print_stderr, reason = "reports which test was skipped")]
-fn mandoc_reports_no_warnings() {
-    let sandbox = Sandbox::new();
-    if sandbox.sh("command -v mandoc").assert().get_output().status.code() != Some(0) {
-        assert!(std::env::var_os("CI").is_none(), "mandoc is not installed, and CI is set");
-        eprintln!("skipped: no mandoc");
+fn mandoc_and_groff_report_no_warnings() {
+    let checks = [
+        ("mandoc", r#"mandoc -T lint -W warning "$@""#),
+        ("groff", r#"for page; do groff -k -ww -mandoc -T utf8 -z "$page" 2>&1; done"#),
+    ];
+    for (_, check) in checks.into_iter().filter(|(tool, _)| has_tool(tool)) {
+        let paths = pages().into_iter().map(|page| page.path);
+        Sandbox::new().sh(check).arg("sh").args(paths).assert().success().stdout("");
+    }
+}
+
+#[test]
+fn links_between_html_pages_lead_somewhere() {
+    if !has_tool("mandoc") {
         return;
     }
-    let paths = pages().into_iter().map(|page| page.path);
-    sandbox
-        .sh(r#"mandoc -T lint -W warning "$@""#)
-        .arg("sh")
-        .args(paths)
-        .assert()
-        .success()
-        .stdout("");
+    let sandbox = Sandbox::new();
+    let run = sandbox.sh(r#"sh "$1" html"#).arg("sh").arg(root().join("scripts/dev/html"));
+    run.assert().success();
+    let index = sandbox.read_text("html/index.html");
+    let mut wrong: Vec<String> = pages().iter().map(|page| format!("{}.html", page.file)).collect();
+    wrong.retain(|page| !index.contains(&format!("\"{page}\"")));
+    for page in pages() {
+        let text = sandbox.read_text(&format!("html/{}.html", page.file));
+        let targets = text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        let own = targets.filter(|target| !target.contains("://") && !target.starts_with('#'));
+        let broken = own.filter(|own| !sandbox.exists(&format!("html/{own}")));
+        wrong.extend(broken.map(|target| format!("{}: {target}", page.file)));
+    }
+    assert_no_complaints(&wrong);
 }
 
 // ---- the examples --------------------------------------------------------------------------
