@@ -29,6 +29,7 @@
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 mod simd; // code that depends on the processor
+mod system; // code that depends on the operating system
 pub mod json; // JSON text, inspected and written without decoding it
 pub mod printable; // control characters escaped for a terminal
 pub mod exit; // exit statuses, and the errors that carry them

@@ -5,10 +5,10 @@
 //! cannot be replaced, is written directly.
 
 use crate::cli::closed;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
+use crate::system::{link_unnamed, unnamed_file};
 use std::fs::{File, OpenOptions, hard_link, remove_file, rename};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -106,16 +106,7 @@ fn open_direct(path: &Path) -> io::Result<File> {
 /// Creates a file in the directory of `path` that has no name until it is linked to one.
 fn unnamed(path: &Path, mode: u32) -> io::Result<File> {
     let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(mode);
-    let file = rustix::fs::open(directory.unwrap_or(Path::new(".")), flags, mode)?;
-    link_of(&file).symlink_metadata()?;
-    Ok(File::from(file))
-}
-
-/// Returns the name through which an open file can be linked.
-fn link_of(file: &impl AsRawFd) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+    unnamed_file(directory.unwrap_or(Path::new(".")), mode)
 }
 
 /// Returns true if a path is a device, a pipe, or the name of an open file, such as `/dev/stdout`.
@@ -144,7 +135,7 @@ impl Temporary {
     /// Gives the name to a file that has none.
     fn link(&self, file: &File) -> io::Result<()> {
         self.remove();
-        Ok(linkat(CWD, link_of(file), CWD, &self.0, AtFlags::SYMLINK_FOLLOW)?)
+        link_unnamed(file, &self.0)
     }
 
     /// Removes the file of this name, if there is one. A killed process with the same id may have left it.

@@ -1,65 +1,26 @@
-//! Reads files and lists directories below a directory. The kernel ensures that no path leads out of the directory: not
-//! by `..`, not by an absolute path, and not by a link, even if the link is created at the same time.
+//! Reads files and lists directories below a directory. No path leads out of the directory: not by `..`, not by an
+//! absolute path, and not by a link, even if the link is created at the same time.
 
 use crate::exit::{Error, Exit, fail};
 use crate::printable::printable;
+use crate::system::{SESSIONS, open_below};
 use anyhow::Context;
-use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, readlink};
+use rustix::fs::{Dir, FileType, OFlags, fstat};
 use rustix::io::Errno;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
-
-/// The maximum number of attempts to open a file while the directory is being changed.
-const TRIES: usize = 32;
-/// The directory with the sessions in a workspace. It is closed to tools, because transcripts may belong to other
-/// sessions.
-const SESSIONS: &str = ".sessions";
+use std::os::fd::{AsFd, OwnedFd};
 
 /// Opens `path` below `root`, unless it leads into the sessions, directly or through links.
 fn open(root: impl AsFd, path: &str, flags: OFlags) -> anyhow::Result<OwnedFd> {
     let opened = open_below(&root, path, flags).map_err(|why| refused(path, why))?;
-    match is_among_sessions(&root, &opened) {
-        Ok(false) => Ok(opened),
-        Ok(true) => {
-            fail(Exit::Permission, format!("cannot open '{path}': tools may not read sessions"))
-        }
-        Err(why) => Err(refused(path, why)),
+    if opened.is_among_sessions {
+        return fail(
+            Exit::Permission,
+            format!("cannot open '{path}': tools may not read sessions"),
+        );
     }
-}
-
-/// Returns true if an open file is in a directory of sessions below `root`. The kernel reports its real path, so
-/// links do not matter.
-fn is_among_sessions(root: impl AsFd, opened: &OwnedFd) -> Result<bool, Errno> {
-    let root = open_below(&root, ".", OFlags::DIRECTORY)?;
-    let place = |fd: &OwnedFd| {
-        let link = readlink(format!("/proc/self/fd/{}", fd.as_raw_fd()), Vec::new())?;
-        Ok(PathBuf::from(OsString::from_vec(link.into_bytes())))
-    };
-    let (root, place) = (place(&root)?, place(opened)?);
-    let below = place.strip_prefix(&root).unwrap_or(&place);
-    Ok(below.components().any(|part| part.as_os_str() == SESSIONS))
-}
-
-/// Opens `path` below `root`.
-#[cfg(target_os = "linux")]
-fn open_below(root: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-    use rustix::fs::{ResolveFlags, openat2};
-    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let once = || openat2(&root, path, flags, Mode::empty(), resolve);
-    let again = |result: &Result<_, Errno>| matches!(result, Err(Errno::AGAIN | Errno::INTR));
-    let mut tries = (0..TRIES).map(|_| once()).skip_while(again);
-    tries.next().unwrap_or(Err(Errno::AGAIN))
-}
-
-/// Fails, because only Linux has openat2(2).
-#[cfg(not(target_os = "linux"))]
-fn open_below(_: impl AsFd, _: &str, _: OFlags) -> Result<OwnedFd, Errno> {
-    Err(Errno::NOSYS)
+    Ok(opened.file)
 }
 
 /// Returns the error for a failure to open `path`, with its exit status.
@@ -214,7 +175,7 @@ mod tests {
     fn only_regular_files_are_read() {
         let (dir, root) = place();
         std::os::unix::net::UnixListener::bind(dir.path().join("work/socket")).unwrap();
-        rustix::fs::mkfifoat(&root, "fifo", Mode::RUSR).unwrap();
+        rustix::fs::mkfifoat(&root, "fifo", rustix::fs::Mode::RUSR).unwrap();
         for path in ["socket", "fifo", "sub", "."] {
             assert!(text(&root, path).is_err(), "{path}");
         }

@@ -1,16 +1,20 @@
 //! A text that is written once and then read as an input: in memory while it is short, else in a temporary file.
 
 use crate::input::Input;
+use crate::system::unnamed_file;
 use anyhow::Context;
-use rustix::fs::{Mode, OFlags};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The length in bytes up to which the text is kept in memory.
 const MAX_IN_MEMORY: usize = 8 * 1024 * 1024;
 /// The number of bytes written to the file at once.
 const PART: usize = 256 * 1024;
+
+/// The mode of the file: only its owner can read it.
+const PRIVATE: u32 = 0o600;
 
 /// A text that is being written.
 #[derive(Debug)]
@@ -91,21 +95,15 @@ impl Spool {
     }
 }
 
-/// Creates a file without a name. On file systems that do not support this, creates a file and removes its name at
-/// once.
+/// Creates a file without a name. On systems that do not support this, creates a file and removes its name at once.
 fn unnamed(directory: &Path) -> io::Result<File> {
-    let mode = Mode::RUSR | Mode::WUSR;
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    match rustix::fs::open(directory, flags | OFlags::TMPFILE, mode) {
-        Ok(file) => Ok(File::from(file)),
-        Err(_) => {
-            let name = format!(".clawutils.{}.{:p}", std::process::id(), directory);
-            let path = directory.join(name);
-            let file = rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
-            std::fs::remove_file(&path)?;
-            Ok(File::from(file))
-        }
-    }
+    unnamed_file(directory, PRIVATE).or_else(|_| {
+        let path = directory.join(format!(".clawutils.{}.{directory:p}", std::process::id()));
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).mode(PRIVATE).open(&path)?;
+        std::fs::remove_file(&path)?;
+        Ok(file)
+    })
 }
 
 #[cfg(test)]

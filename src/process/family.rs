@@ -2,7 +2,7 @@
 //!
 //! A child leads its own process group, unless this program is in the foreground of a terminal. The child then stays in
 //! this program's group, because only the foreground group may read from the terminal and receives its signals (Ctrl-C,
-//! Ctrl-Z). In that case, the child's descendants are found in /proc.
+//! Ctrl-Z). In that case, the child's descendants are found in the list of processes.
 //!
 //! A signal that ends this program ends its children first.
 

@@ -1,5 +1,6 @@
 //! The signals that end programs: steps to run before one ends this program, and checks whether one ended a child.
 
+use crate::system::is_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -60,15 +61,6 @@ pub fn before_end(step: fn(i32)) {
 /// Returns the signals among `signals` that the program does not ignore.
 pub fn not_ignored(signals: &[i32]) -> Vec<i32> {
     signals.iter().copied().filter(|signal| !is_ignored(*signal)).collect()
-}
-
-/// Returns true if the program ignores a signal. Without /proc, SIGHUP is assumed to be ignored, as it is under
-/// nohup(1), and the other signals are not.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.map_or(signal == SIGHUP, |mask| (mask >> (signal - 1)) & 1 == 1)
 }
 
 /// Waits briefly if a signal ended a child. If the sender is signalling all processes of a session, the signal then

@@ -16,7 +16,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -105,9 +105,8 @@ impl HeldTurn {
         }
         // The previous holder may have removed the file.
         let own = rustix::fs::fstat(&file)?;
-        let is_there = path
-            .symlink_metadata()
-            .is_ok_and(|meta| (meta.dev(), meta.ino()) == (own.st_dev, own.st_ino));
+        let is_there = rustix::fs::lstat(path)
+            .is_ok_and(|named| (named.st_dev, named.st_ino) == (own.st_dev, own.st_ino));
         Ok(is_there.then(|| HeldTurn { file, path: path.to_owned() }))
     }
 

@@ -1,0 +1,95 @@
+//! Linux: files without a name, paths that the kernel confines to a directory, and processes in /proc.
+
+use crate::system::{OpenedBelow, SESSIONS};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, linkat, openat2, readlink};
+use rustix::io::Errno;
+use rustix::process::Pid;
+use std::ffi::OsString;
+use std::fs::{File, read_dir, read_to_string};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// The maximum number of attempts to open a file while the directory is being changed.
+const TRIES: usize = 32;
+
+/// Creates a file in `directory` that has no name. It disappears when it is closed, unless [`link_unnamed`] gives it a
+/// name.
+///
+/// # Errors
+/// Fails if the file system does not support this, or if /proc is not mounted.
+pub(crate) fn unnamed_file(directory: &Path, mode: u32) -> io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = rustix::fs::open(directory, flags, Mode::from_raw_mode(mode))?;
+    link_of(&file).symlink_metadata()?;
+    Ok(File::from(file))
+}
+
+/// Gives a name to a file that has none.
+///
+/// # Errors
+/// Fails if the name exists, or if it is on another file system.
+pub(crate) fn link_unnamed(file: &File, name: &Path) -> io::Result<()> {
+    Ok(linkat(CWD, link_of(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// Returns the path by which the kernel knows an open file.
+fn link_of(file: &impl AsRawFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Opens `path` below `root`. The kernel ensures that the path does not lead out.
+///
+/// # Errors
+/// XDEV if the path leads out of `root`, and NOSYS if the kernel is older than 5.6.
+pub(crate) fn open_below(root: impl AsFd, path: &str, flags: OFlags) -> Result<OpenedBelow, Errno> {
+    let file = open_beneath(&root, path, flags)?;
+    let root = real_path(&open_beneath(&root, ".", OFlags::DIRECTORY)?)?;
+    let place = real_path(&file)?;
+    let below = place.strip_prefix(&root).unwrap_or(&place);
+    let is_among_sessions = below.components().any(|part| part.as_os_str() == SESSIONS);
+    Ok(OpenedBelow { file, is_among_sessions })
+}
+
+fn open_beneath(root: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let once = || openat2(&root, path, flags, Mode::empty(), resolve);
+    let again = |result: &Result<_, Errno>| matches!(result, Err(Errno::AGAIN | Errno::INTR));
+    let mut tries = (0..TRIES).map(|_| once()).skip_while(again);
+    tries.next().unwrap_or(Err(Errno::AGAIN))
+}
+
+/// Returns the path of an open file without links.
+fn real_path(file: &OwnedFd) -> Result<PathBuf, Errno> {
+    let link = readlink(link_of(file), Vec::new())?;
+    Ok(PathBuf::from(OsString::from_vec(link.into_bytes())))
+}
+
+/// Returns all processes with their parents.
+pub(crate) fn parents() -> Vec<(Pid, Pid)> {
+    let entries = read_dir("/proc").into_iter().flatten().flatten();
+    let process = |entry: std::fs::DirEntry| {
+        let process = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+        Some((process, parent(process)?))
+    };
+    entries.filter_map(process).collect()
+}
+
+/// Returns the parent of a process.
+pub(crate) fn parent(process: Pid) -> Option<Pid> {
+    let stat = read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program may contain any character, including ')'. The state and the parent
+    // come after it.
+    Pid::from_raw(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?)
+}
+
+/// Returns true if the program ignores a signal. Without /proc, SIGHUP is assumed to be ignored, as it is under
+/// nohup(1), and the other signals are not.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    let status = read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.map_or(signal == signal_hook::consts::SIGHUP, |mask| (mask >> (signal - 1)) & 1 == 1)
+}

@@ -1,0 +1,31 @@
+//! What differs between operating systems: [`linux`] has functions of Linux, and [`portable`] the same ones for every other
+//! Unix. Tests on Linux run both.
+
+#[cfg(any(target_os = "linux", test))]
+mod linux;
+#[cfg(any(not(target_os = "linux"), test))]
+mod portable;
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(not(target_os = "linux"))]
+use portable as system;
+
+pub(crate) use system::{is_ignored, link_unnamed, open_below, parent, parents, unnamed_file};
+
+use std::os::fd::OwnedFd;
+
+/// The directory with the sessions in a workspace.
+pub(crate) const SESSIONS: &str = ".sessions";
+
+/// A file that was opened below a directory.
+#[derive(Debug)]
+pub(crate) struct OpenedBelow {
+    /// The file.
+    pub(crate) file: OwnedFd,
+    /// True if the file is a directory of sessions or in one, whatever path or links led there.
+    pub(crate) is_among_sessions: bool,
+}
+
+#[cfg(test)]
+mod tests;
