@@ -8,8 +8,15 @@
 # make bench      measure speed, memory and size, beside other programs
 # make pictures   draw the pictures in docs/pictures
 # make html       convert the manual pages to HTML, in target/html
-# make install    install programs, tools, manual pages and the schema under $(DESTDIR)$(PREFIX)
+# make install    install programs, tools, manual pages, completions and the schema under $(DESTDIR)$(PREFIX)
 # make uninstall  remove them
+# make completions  write the completions of bash, zsh and fish from the definitions of the programs
+# make source     make an archive that builds without a network; tarball, deb and formula make other packages
+# make shells     run the tests of the scripts with other shells and the tools of busybox
+# make portable   check that the code compiles for other systems
+# make audit      check licences, sources and duplicates of all dependencies
+# make chroot     run the demo, the checks and the Debian package on a minimal Debian; needs root
+# make release    check that everything is ready for a release, and make all packages
 
 PREFIX = /usr/local
 DESTDIR =
@@ -22,6 +29,9 @@ BINDIR = $(DESTDIR)$(PREFIX)/bin
 MANDIR = $(DESTDIR)$(PREFIX)/share/man
 DATADIR = $(DESTDIR)$(PREFIX)/share/clawutils
 TOOLDIR = $(DESTDIR)$(PREFIX)/libexec/clawutils/tools
+BASHDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSHDIR = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+FISHDIR = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
 PROGRAMS = claw-append claw-rebuild claw-estimate claw-truncate claw-compact claw-checkpoint claw-call claw-check \
 	claw-exec claw-tool claw-session claw-show claw-config claw-replay claw-index
@@ -41,8 +51,16 @@ check:
 static:
 	CARGO="$(CARGO)" sh scripts/dev/dist
 
-install: static
+# Root only copies: cargo would leave files of root in the target directory and in the home directory.
+built:
+	@if test "$$(id -u)" -ne 0; then exec $(MAKE) --no-print-directory static; fi; \
+	for program in $(PROGRAMS); do test -x "$(TARGET)/dist/$$program" || { \
+		echo "make install: $$program is not built; run make static, if possible as another user than root" >&2; exit 1; \
+	}; done
+
+install: built
 	$(INSTALL) -d "$(BINDIR)" "$(MANDIR)/man1" "$(MANDIR)/man5" "$(MANDIR)/man7" "$(DATADIR)" "$(TOOLDIR)"
+	$(INSTALL) -d "$(BASHDIR)" "$(ZSHDIR)" "$(FISHDIR)"
 	for program in $(PROGRAMS); do $(INSTALL) -m 755 "$(TARGET)/dist/$$program" "$(BINDIR)"; done
 	for script in $(SCRIPTS); do $(INSTALL) -m 755 "scripts/$$script" "$(BINDIR)"; done
 	$(INSTALL) -m 644 man/*.1 "$(MANDIR)/man1"
@@ -51,6 +69,9 @@ install: static
 	$(INSTALL) -m 644 schema/claw-record.schema.json "$(DATADIR)"
 	for tool in $(TOOLS); do $(INSTALL) -m 755 "tools/$$tool" "$(TOOLDIR)"; done
 	for tool in $(TOOLS); do $(INSTALL) -m 644 "tools/$$tool.json" "$(TOOLDIR)"; done
+	$(INSTALL) -m 644 completions/bash/* "$(BASHDIR)"
+	$(INSTALL) -m 644 completions/zsh/* "$(ZSHDIR)"
+	$(INSTALL) -m 644 completions/fish/* "$(FISHDIR)"
 
 uninstall:
 	for name in $(PROGRAMS) $(SCRIPTS); do rm -f "$(BINDIR)/$$name" "$(MANDIR)/man1/$$name.1"; done
@@ -58,6 +79,32 @@ uninstall:
 	for name in claw claw-cookbook claw-dialects claw-guard claw-tool; do rm -f "$(MANDIR)/man7/$$name.7"; done
 	rm -f "$(DATADIR)/claw-record.schema.json"
 	for tool in $(TOOLS); do rm -f "$(TOOLDIR)/$$tool" "$(TOOLDIR)/$$tool.json"; done
+	cd completions/bash && for file in *; do rm -f "$(BASHDIR)/$$file"; done
+	cd completions/zsh && for file in *; do rm -f "$(ZSHDIR)/$$file"; done
+	cd completions/fish && for file in *; do rm -f "$(FISHDIR)/$$file"; done
+
+completions:
+	$(CARGO) build --quiet --locked --features completions
+	PATH="$(TARGET)/debug:$$PATH" sh scripts/dev/completions
+
+source tarball deb formula:
+	sh scripts/dev/package $@
+
+shells:
+	$(CARGO) test --locked --profile dev --test cli --no-run
+	sh scripts/dev/shells
+
+portable:
+	sh scripts/dev/portable
+
+audit:
+	$(CARGO) deny --all-features check
+
+chroot:
+	sh scripts/dev/chroot
+
+release:
+	sh scripts/dev/release
 
 recall:
 	$(CARGO) build --quiet --locked
@@ -82,4 +129,5 @@ check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --example property mutant -- --nocapture
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
-.PHONY: build static demo check recall bench pictures html fuzz install uninstall check-full
+.PHONY: build static demo check recall bench pictures html fuzz built install uninstall check-full completions source tarball deb \
+	formula shells portable audit chroot release

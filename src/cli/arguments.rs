@@ -27,6 +27,8 @@ pub fn parse<A: Parser>() -> anyhow::Result<A> {
 /// Fails with 2 if the command line is invalid.
 pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
     let arguments = process_arguments();
+    #[cfg(feature = "completions")]
+    crate::cli::completion::print_if_asked(&A::command(), &arguments);
     let line = CommandLine::parse(with_negative_numbers(A::command()), &arguments);
     let parsed = line.and_then(|line| Ok((from_matches(&mut line.given.clone())?, line.given)));
     let (parsed, given) = parsed.map_err(|failed| into_error(failed, &arguments))?;
@@ -77,6 +79,8 @@ fn into_error(failed: CommandLineError, arguments: &[OsString]) -> anyhow::Error
 /// # Errors
 /// See [`CommandLineError`].
 pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, CommandLineError> {
+    #[cfg(feature = "completions")]
+    crate::cli::completion::print_if_asked(&A::command(), arguments);
     let line = CommandLine::parse(with_negative_numbers(A::command()), arguments)?;
     let file = config::open(&line.given)?;
     line.decide(ENVIRONMENT, &file)

@@ -5,6 +5,8 @@ pub mod arguments;
 pub mod attach;
 pub mod budget;
 pub mod closed;
+#[cfg(feature = "completions")]
+pub mod completion;
 pub mod config;
 pub mod diagnostics;
 pub mod endpoint;

@@ -25,6 +25,7 @@ mod checkpoint;
 mod classify;
 mod common;
 mod compact;
+mod completions;
 mod config;
 mod counts;
 #[cfg(feature = "http")]

@@ -11,14 +11,15 @@ use crate::make;
 use crate::remove;
 use crate::status;
 use clawutils::cli::options::{PlaceArgs, StoreArgs};
-use clawutils::cli::{Log, LogArgs, Output, now};
+use clawutils::cli::{Log, LogArgs, Output, now, open_transcript};
 use clawutils::exit::{Error, Exit, fail};
+use clawutils::input::Input;
 use clawutils::printable::printable;
 use clawutils::session::resolve::{Found, exact, resolve};
 use clawutils::session::store::Store;
 use clawutils::session::{SessionEntry, name, time};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The options of all commands.
@@ -186,6 +187,15 @@ impl SessionPlace {
             Some(entry) => Ok(entry),
             None => self.not_found(name),
         }
+    }
+
+    /// Opens a session's transcript, given the name of the session or the path of the transcript, which contains a `/` or
+    /// ends in `.jsonl`.
+    pub(crate) fn open(&self, name: &str) -> anyhow::Result<Input> {
+        if name.contains('/') || name.ends_with(".jsonl") {
+            return open_transcript(Path::new(name));
+        }
+        open_transcript(&self.find(&self.entries()?, name)?.path)
     }
 
     /// Returns the session with this name, or `None`. With `is_whole`, the name must be complete.

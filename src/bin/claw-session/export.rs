@@ -2,11 +2,10 @@
 
 use crate::commands::SessionPlace;
 use anyhow::Context;
-use clawutils::cli::{DialectArgs, Output, open_transcript};
+use clawutils::cli::Output;
 use clawutils::exit::Exit;
 use clawutils::session::export::{ExportForm, export};
 use std::io::Write;
-use std::path::Path;
 
 /// Write a session in the form of another program.
 #[derive(Clone, Debug, clap::Args)]
@@ -20,13 +19,7 @@ pub struct Export {
 
 impl Export {
     pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
-        let is_path = self.name.contains('/') || self.name.ends_with(".jsonl");
-        let input = if is_path {
-            DialectArgs::default().open_file(Path::new(&self.name))?
-        } else {
-            let entries = place.entries()?;
-            open_transcript(&place.find(&entries, &self.name)?.path)?
-        };
+        let input = place.open(&self.name)?;
         let directory = std::env::current_dir().context("cannot find the current directory")?;
         let text = export(input, self.to, &directory.to_string_lossy())?;
         let mut out = Output::open();

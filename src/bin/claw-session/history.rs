@@ -1,7 +1,7 @@
 //! history: print the last records of a session, one per line.
 
 use crate::commands::{SessionPlace, short};
-use clawutils::cli::{Output, open_transcript};
+use clawutils::cli::Output;
 use clawutils::exit::Exit;
 use clawutils::input::lines::Lines;
 use clawutils::json::{Object, elements, string};
@@ -13,11 +13,14 @@ use std::io::Write;
 /// Show the last records of a session.
 #[derive(Clone, Debug, clap::Args)]
 pub struct History {
-    /// Id, key or label of the session, or the beginning of one
+    /// Id, key or label of the session, or the beginning of one; or the path of a transcript
     pub name: String,
     /// Number of records to show
     #[arg(short = 'n', long = "count", value_name = "N", default_value = "20")]
     pub count: usize,
+    /// Write only the ids of the records
+    #[arg(long)]
+    pub ids: bool,
 }
 
 /// The maximum length of a record's text, in characters.
@@ -25,9 +28,7 @@ const MAX_CHARACTERS: usize = 200;
 
 impl History {
     pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
-        let entries = place.entries()?;
-        let entry = place.find(&entries, &self.name)?;
-        let input = open_transcript(&entry.path)?;
+        let input = place.open(&self.name)?;
         let mut last: VecDeque<String> = VecDeque::new();
         let mut lines = Lines::of(&input);
         while let Some(batch) = lines.batch()? {
@@ -40,8 +41,10 @@ impl History {
         }
         let mut out = Output::open();
         for text in &last {
-            if let Ok(object) = Object::parse(text) {
-                writeln!(out, "{}", printable(row(&object).trim_end()))?;
+            let Ok(object) = Object::parse(text) else { continue };
+            let line = if self.ids { object.string("id") } else { Some(row(&object).into()) };
+            if let Some(line) = line {
+                writeln!(out, "{}", printable(line.trim_end()))?;
             }
         }
         out.finish()?;

@@ -1,0 +1,82 @@
+# Completion of claw-chat. `make completions` writes this file.
+
+complete -c claw-chat -l attach -d 'File to send with the first prompt: an image, a PDF document or text; may be repeated' -r -F
+complete -c claw-chat -l provider -d 'Provider to call (default: the one whose key is in the environment, else anthropic)' -r -f -a "anthropic\t'The Anthropic Messages API'
+openai\t'Chat completions: OpenAI, OpenRouter, LiteLLM, vLLM, llama.cpp'
+ollama\t'Ollama\'s own API'
+offline\t'Inside the program: no network, no key, a window of 200000 tokens unless another is set'"
+complete -c claw-chat -l model -d 'Name of the model (default: MODEL_ID, else the provider\'s default model)' -r -f
+complete -c claw-chat -l base-url -d 'Address of the provider (default: ANTHROPIC_BASE_URL, OPENAI_BASE_URL or OLLAMA_HOST)' -r -f
+complete -c claw-chat -l models -d 'File of models to look up before the built-in table' -r -F
+complete -c claw-chat -l key-file -d 'File with the API key, readable only by its owner' -r -F
+complete -c claw-chat -l key-cmd -d 'Shell command that prints the API key' -r -f -a "(__fish_complete_command)"
+complete -c claw-chat -l ca -d 'PEM file of certificates to trust in addition to the system\'s' -r -F
+complete -c claw-chat -l max-tokens-field -d 'Name of the field that limits the answer in chat completions' -r -f -a "auto\t'Choose by model; max_completion_tokens for OpenAI itself'
+max_tokens\t'The older name, which most servers know'
+max_completion_tokens\t'The newer name, which OpenAI\'s newer models require'"
+complete -c claw-chat -l beta -d 'Anthropic beta feature to request; may be repeated' -r -f
+complete -c claw-chat -l system -d 'File with the system prompt' -r -F
+complete -c claw-chat -l tools -d 'File with a JSON array of tool definitions, or directory of tools' -r -F
+complete -c claw-chat -l extra -d 'JSON object with further members of the request body, or a file with one' -r -F
+complete -c claw-chat -l temperature -d 'Sampling temperature, from 0 to 2' -r -f
+complete -c claw-chat -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
+complete -c claw-chat -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
+complete -c claw-chat -l reserve -d 'Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
+complete -c claw-chat -l limit-turns -d 'Keep only the last N turns' -r -f
+complete -c claw-chat -l max-rounds -d 'Maximum number of rounds of tool calls in a turn' -r -f
+complete -c claw-chat -l fallback -d 'Source of the summary if no model makes one (default: local, then --emergency)' -r -f -a "local\t'Extract the summary from the messages, without a model'"
+complete -c claw-chat -l via -d 'Model that writes summaries: PROVIDER:MODEL, or main for the conversation\'s; may be repeated' -r -f
+complete -c claw-chat -l ollama-model -d 'Ollama model to ask first for summaries, unless --via is given' -r -f
+complete -c claw-chat -l ollama-url -d 'Address of the server of --ollama-model (default: OLLAMA_HOST)' -r -f
+complete -c claw-chat -l ollama-timeout -d 'Longest wait for an answer from --ollama-model, in seconds' -r -f
+complete -c claw-chat -l ollama-window -d 'Context window of --ollama-model, in tokens' -r -f
+complete -c claw-chat -l max-failures -d 'Skip a summary model after N failures in a row, but never the conversation\'s model; 0 skips none' -r -f
+complete -c claw-chat -l failure-reset -d 'Time for which a model that reached --max-failures is skipped, in minutes' -r -f
+complete -c claw-chat -l retry-interval -d 'Pause before a missing summary is tried again, in seconds; doubles after each failure' -r -f
+complete -c claw-chat -l checkpoint-percents -d 'Percentages of the window at which a checkpoint becomes due' -r -f
+complete -c claw-chat -l checkpoint-turns -d 'Number of turns after which a checkpoint becomes due; 0 for never' -r -f
+complete -c claw-chat -l checkpoint-min-tokens -d 'Smallest request for which a checkpoint becomes due, in tokens' -r -f
+complete -c claw-chat -l allow -d 'Allow only this tool (with --ask: without asking); may be repeated' -r -f
+complete -c claw-chat -l deny -d 'Never run this tool; may be repeated' -r -f
+complete -c claw-chat -l pass-env -d 'Pass this variable to tools even if it looks like a credential; may be repeated' -r -f
+complete -c claw-chat -l jobs -d 'Maximum number of tool calls to run at a time (default: the number of processors)' -r -f
+complete -c claw-chat -l exec-timeout -d 'Time limit for each tool call, in seconds' -r -f
+complete -c claw-chat -l call -d 'Command that calls the model' -r -f -a "(__fish_complete_command)"
+complete -c claw-chat -l timeout -d 'Longest wait for the answer to begin, and for each piece of it, in seconds' -r -f
+complete -c claw-chat -l max-retries -d 'Maximum number of retries when the provider is busy, broken or unreachable' -r -f
+complete -c claw-chat -l max-wait -d 'Longest wait to accept if the provider asks for one, in seconds' -r -f
+complete -c claw-chat -l prices -d 'File of prices, one model per line; the cost of each reply is reported' -r -F
+complete -c claw-chat -l max-total -d 'Refuse a call that would take the session above this many tokens' -r -f
+complete -c claw-chat -l max-cost -d 'Refuse a call that would take the session above this cost; needs --prices' -r -f
+complete -c claw-chat -l record -d 'Record each exchange with the provider in directory DIR' -r -f -a "(for word in (commandline -opc)[2..]; claw-session history --ids -n 1000 -- $word 2>/dev/null; and break; end)"
+complete -c claw-chat -l replay -d 'Answer from the recordings in directory DIR, without a network connection' -r -f -a "(__fish_complete_directories)"
+complete -c claw-chat -l failures -d 'File with further rows for the failure table' -r -F
+complete -c claw-chat -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
+complete -c claw-chat -l agent -d 'Agent that the sessions belong to' -r -f
+complete -c claw-chat -l store -d 'Keep the index that claw-index queries up to date (sqlite), or keep only transcripts (jsonl)' -r -f -a "jsonl\t'Only transcripts'
+sqlite\t'Transcripts, and an index of them in a SQLite database'"
+complete -c claw-chat -l store-path -l db -d 'Database of the index (default: index.db beside the sessions of the workspace)' -r -F
+complete -c claw-chat -l reset -d 'Begin a new session every day at this local time: daily@HH:MM' -r -f
+complete -c claw-chat -l idle -d 'Begin a new session after this many minutes without a prompt' -r -f
+complete -c claw-chat -l lock-timeout -d 'Longest wait for another turn on the same transcript, in seconds' -r -f
+complete -c claw-chat -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
+json\t'One JSON object per diagnostic'"
+complete -c claw-chat -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
+complete -c claw-chat -l profile -d 'Profile of the configuration file to use' -r -f
+complete -c claw-chat -l new -d 'Begin a new session, with SESSION as its label'
+complete -c claw-chat -l no-stream -d 'Show a reply only when it is complete'
+complete -c claw-chat -l no-markdown -l plain -d 'Show replies as plain text, neither wrapped nor rendered'
+complete -c claw-chat -l no-history -d 'Do not save the history of typed lines'
+complete -c claw-chat -l insecure-http -d 'Allow plain HTTP to other machines; the key is sent unencrypted'
+complete -c claw-chat -l no-proactive -d 'Do not compact ahead of an overflow'
+complete -c claw-chat -l no-guard -d 'Do not shorten tool results or compact after an overflow'
+complete -c claw-chat -l no-retry -d 'Do not make missing summaries after the reply'
+complete -c claw-chat -l no-prefer-checkpoint -d 'Do not use a checkpoint as the summary, even if it covers half of the request or more'
+complete -c claw-chat -l no-fallback -d 'Fail if no model makes a summary, instead of making one without a model'
+complete -c claw-chat -l emergency -d 'If no source gives a summary, keep the newest fifth of the messages and mark the summary as missing'
+complete -c claw-chat -l no-checkpoint -d 'Do not make checkpoints automatically'
+complete -c claw-chat -l ask -d 'Ask on the terminal before running a tool that --allow does not name'
+complete -c claw-chat -l detect-truncation -d 'Treat an answer from Ollama as an overflow if it reports far fewer prompt tokens than estimated'
+complete -c claw-chat -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c claw-chat -s V -l version -d 'Print version'
+complete -c claw-chat -a "(claw-session list --names 2>/dev/null)"
