@@ -205,3 +205,35 @@ fn scripts_are_short_enough_to_read() {
         assert!(text.lines().count() <= most, "{name} has more than {most} lines");
     }
 }
+
+/// Returns the text of all tests in a directory.
+fn tests_in(directory: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
+    let files = WalkDir::new(root).into_iter().map(|entry| entry.expect("an entry"));
+    let sources = files.filter(|file| file.path().extension().is_some_and(|it| it == "rs"));
+    sources.map(|file| fs::read_to_string(file.path()).expect("a source file")).collect()
+}
+
+#[test]
+fn every_threat_has_tests_that_exist() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/SECURITY.md");
+    let page = fs::read_to_string(page).expect("SECURITY.md");
+    let tests = [tests_in("tests"), tests_in("src")].concat();
+    let name = Regex::new(r"`(\w+)`").expect("a pattern");
+    let mut rows = 0;
+    for row in page.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
+        let cell = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
+        let names: Vec<_> = name.captures_iter(cell).map(|name| name[1].to_owned()).collect();
+        assert!(!names.is_empty(), "no test: {row}");
+        for name in names {
+            assert!(
+                tests.contains(&format!("#[test]\nfn {name}()"))
+                    || tests.contains(&format!("#[test]\n    fn {name}()")),
+                "no test {name}: {row}"
+            );
+        }
+        rows += 1;
+    }
+    let all = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| threat"));
+    assert!(rows > 20 && rows == all.count(), "{rows} rows with tests");
+}
