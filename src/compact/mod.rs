@@ -395,7 +395,7 @@ impl CutPlan {
         let (id, offset) = first_kept;
         let mut summary = self.summary(source.text);
         summary.needs_retry |= source.strategy == Strategy::Stub;
-        summary
+        let record = summary
             .add_to(Members::of_type("compaction"))
             .string("first_kept_entry_id", id)
             .number("first_kept_offset", *offset)
@@ -404,9 +404,8 @@ impl CutPlan {
             .string("strategy", source.strategy.name())
             .optional(Members::string, "model", source.model)
             .optional(Members::raw, "usage", source.usage)
-            .optional(Members::string, "retry_of", source.retry_of)
-            .optional(Members::decimal, "scale", source.scale)
-            .into_json()
+            .optional(Members::string, "retry_of", source.retry_of);
+        Scale::add_to(source.scale, record).into_json()
     }
 }
 

@@ -103,6 +103,23 @@ const NAMES: [Row; 64] = [
 ];
 
 impl Family {
+    /// Returns its name in records, tables and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::O200k => "o200k",
+            Family::Cl100k => "cl100k",
+            Family::Claude => "claude",
+            Family::NewerClaude => "newer-claude",
+            Family::Llama => "llama",
+            Family::Qwen => "qwen",
+            Family::DeepSeek => "deepseek",
+            Family::Mistral => "mistral",
+            Family::Gemini => "gemini",
+            Family::Unknown => "unknown",
+        }
+    }
+
     /// Returns the family of a model, by its name.
     #[must_use]
     pub fn of(model: Option<&str>) -> Family {
@@ -110,13 +127,14 @@ impl Family {
     }
 }
 
-/// Returns true if the two models are known to be of different vendors, so that the counts of one say little about the
-/// other. A name without a known family, such as an alias or a deployment name, may stand for any
-/// model.
+/// Returns true if the two models are known to be of different vendors or tokenizer families, so that the counts of one
+/// say little about the other. A name without a row, such as an alias or a deployment name, may stand for any model.
 #[must_use]
 pub fn differ(one: &str, other: &str) -> bool {
     match (row(one), row(other)) {
-        (Some((_, one, _)), Some((_, other, _))) => one != other,
+        (Some((_, vendor, family)), Some((_, other_vendor, other_family))) => {
+            (vendor, family) != (other_vendor, other_family)
+        }
         _ => false,
     }
 }
@@ -134,7 +152,12 @@ mod tests {
     #[test]
     fn audit_14_families_differ_only_if_both_are_known() {
         for (one, other, is) in [
-            ("claude-haiku-4-5", "claude-opus-5", false),
+            ("claude-haiku-4-5", "claude-opus-5", true),
+            ("claude-haiku-4-5", "claude-3-5-sonnet", false),
+            ("claude-opus-4-6", "claude-opus-5", false),
+            ("gpt-4-turbo", "gpt-4o", true),
+            ("grok-3", "grok-4", false),
+            ("grok-3", "kimi-k2", true),
             ("anthropic/Claude-Haiku-4-5", "openai/gpt-5-mini", true),
             ("o3", "chatgpt-4o-latest", false),
             ("llama3.1:70b", "qwen2.5:7b", true),

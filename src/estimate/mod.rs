@@ -21,7 +21,7 @@ pub mod windows;
 
 use crate::messages::Message;
 use crate::record::content::Block;
-use crate::record::scale::Scale;
+use crate::record::scale::{Basis, Scale};
 pub use budget::Budget;
 use counted::Anchor;
 pub use counted::Unused;
@@ -29,6 +29,15 @@ pub use family::Family;
 use items::{Item, Part, RecordTokens};
 pub use refused::Refused;
 use weigh::{Weigher, tokens};
+
+/// The version of the estimator. It must rise whenever estimates change noticeably, because a stored [`Scale`] is about
+/// the estimates of one version.
+const VERSION: u32 = 2;
+
+/// Returns the basis of estimates for a family.
+fn basis(family: Family) -> Option<Basis> {
+    Basis::new(&format!("{}/{VERSION}", family.name()))
+}
 
 /// A method of weighing text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -100,7 +109,7 @@ impl Estimate {
         let weight = system + tools + weights.iter().sum::<u64>();
         let (anchor, unused) = counted::find(&request, system + tools, &weights);
         let is_scaled = anchor.is_none() && method == Method::Script;
-        let scale = scale_of(request.messages).filter(|_| is_scaled);
+        let scale = scale_of(request.messages, weigher.basis()).filter(|_| is_scaled);
         let json = |text: Option<&str>| text.map_or(0, str::len);
         let bytes: usize = request.messages.iter().map(|m| m.to_json().len() + 1).sum();
         Estimate {
@@ -178,9 +187,10 @@ fn size(anchor: Option<Anchor>, scale: Scale, weight: u64) -> u64 {
     }
 }
 
-/// Returns the scale that the first message stores: the factor from counts that no longer apply.
-fn scale_of(messages: &[Message<'_>]) -> Option<Scale> {
-    messages.first()?.meta.as_ref()?.scale
+/// Returns the scale that the first message stores, for estimates on `basis`: the factor from counts that no longer
+/// apply.
+fn scale_of(messages: &[Message<'_>], basis: Option<Basis>) -> Option<Scale> {
+    Some(messages.first()?.meta.as_ref()?.scale?.on(basis))
 }
 
 /// An estimator for a request and for changed versions of it. The provider's count of the request, if there is one,
@@ -201,11 +211,11 @@ impl Gauge {
     #[must_use]
     pub fn new(request: Request<'_, '_>, actual: Option<u64>) -> Gauge {
         let estimate = Estimate::of(request, Method::Script);
-        let by_count = |count| Scale::new(count, estimate.unmeasured);
+        let weigher = Weigher::new(request, Method::Script);
+        let by_count = |count| Scale::new(count, estimate.unmeasured, weigher.basis());
         let measured = (estimate.measured > 0).then(|| by_count(estimate.tokens));
         let scale = actual.map(by_count).or(measured).or(estimate.scale);
         let unused = estimate.unused.filter(|_| actual.is_none());
-        let weigher = Weigher::new(request, Method::Script);
         Gauge { weigher, scale, is_from_refusal: actual.is_some(), unused }
     }
 
@@ -283,14 +293,14 @@ impl Gauge {
     }
 }
 
-/// Returns the number of tokens in a conversation, given the outlines and the weights of its messages. The result is
-/// the same as that of [`Estimate::of`].
+/// Returns the number of tokens in a conversation, given the outlines of its messages and their weights for an unknown
+/// model. The result is the same as that of [`Estimate::of`].
 #[must_use]
 pub fn outlined(outlines: &[Message<'_>], weights: &[Weight]) -> u64 {
     let request = Request { messages: outlines, ..Request::default() };
     let weights: Vec<u64> = weights.iter().map(|weight| weight.0).collect();
     let (anchor, _) = counted::find(&request, 0, &weights);
-    let scale = scale_of(outlines).filter(|_| anchor.is_none());
+    let scale = scale_of(outlines, basis(Family::Unknown)).filter(|_| anchor.is_none());
     size(anchor, scale.unwrap_or_default(), weights.iter().sum())
 }
 
@@ -362,6 +372,7 @@ impl Tally {
 mod tests {
     use super::*;
     use crate::messages;
+    use std::fs;
 
     fn tokens_of(line: &str) -> u64 {
         let messages = messages::read("t", line.as_bytes()).unwrap();
@@ -402,6 +413,32 @@ mod tests {
         let estimate = Estimate::of(request, Method::Script);
         assert_eq!((estimate.measured, estimate.measured_messages), (170_510, 2));
         assert_eq!(estimate.tokens, 170_510 + estimate.messages()[2]);
+    }
+
+    /// A stored scale is about the estimates of one version.
+    #[test]
+    fn changed_estimates_have_a_new_version() {
+        let texts = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/estimate");
+        let mut text = String::new();
+        let mut files: Vec<_> = fs::read_dir(texts).unwrap().map(|it| it.unwrap().path()).collect();
+        files.sort();
+        for file in files.iter().filter(|file| file.extension().is_some_and(|it| it == "txt")) {
+            text += &fs::read_to_string(file).unwrap();
+        }
+        let line = r#"{"role":"user","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_result","tool_use_id":"a","content":"x"}]}"#;
+        let messages = messages::read("t", line.as_bytes()).unwrap();
+        let models = ["gpt-5", "gpt-4", "claude-opus-4-5", "claude-opus-5", "m"];
+        let estimates = models.map(|model| {
+            let (system, tools) = (Some(&*text), Some("[{}]"));
+            let request = Request { messages: &messages, system, tools, model: Some(model) };
+            Estimate::of(request, Method::Script).tokens
+        });
+        let of_version_2 = [36_030, 43_580, 51_846, 67_223, 57_094];
+        assert_eq!(VERSION, 2, "put the estimates of this version into this test: {estimates:?}");
+        for (now, before) in estimates.into_iter().zip(of_version_2) {
+            let is_same = now.abs_diff(before) * 50 <= before;
+            assert!(is_same, "raise VERSION: {estimates:?} are far from {of_version_2:?}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::estimate::{Budget, Estimate};
 use crate::json::write::Members;
 use crate::messages::Message;
 use crate::printable::printable;
+use crate::record::scale::Scale;
 
 /// The width of the context bar in characters.
 const CELLS: u64 = 30;
@@ -101,9 +102,8 @@ pub fn json(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budget
     }
     let members =
         numbers.into_iter().fold(Members::new(), |it, (name, value)| it.number(name, value));
-    members
-        .optional(Members::string, "unused_why", estimate.unused.map(Unused::why))
-        .optional(Members::decimal, "scale", estimate.scale)
+    let members = members.optional(Members::string, "unused_why", estimate.unused.map(Unused::why));
+    Scale::add_to(estimate.scale, members)
         .objects("largest", estimate.largest(messages), |it, record| {
             let it = it.string("id", &record.id).string("part", record.part.name());
             it.number("tokens", record.tokens)

@@ -6,6 +6,7 @@ use super::{Family, Method, Request, images, text};
 use crate::json::{self, Object, elements};
 use crate::messages::Message;
 use crate::record::content::{Block, BlockKind, Content};
+use crate::record::scale::Basis;
 use std::borrow::Cow;
 
 /// The tokens of a message's overhead: role and turn markers. OpenAI documents 3 to 4; the chat templates of open models
@@ -52,6 +53,11 @@ impl Weigher {
     /// Returns a weigher for the tokenizers of a family.
     pub fn of(family: Family) -> Weigher {
         Weigher { method: Method::Script, family }
+    }
+
+    /// Returns the basis of its estimates.
+    pub fn basis(self) -> Option<Basis> {
+        super::basis(self.family)
     }
 
     fn overheads(self) -> Overheads {

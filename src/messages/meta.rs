@@ -101,7 +101,7 @@ impl Meta {
                 .map(LatestCheckpoint::parse)
                 .transpose()?
                 .map(Box::new),
-            scale: object.get("scale").and_then(Scale::parse),
+            scale: Scale::read(&object),
         })
     }
 
@@ -124,7 +124,7 @@ impl Meta {
         if let Some(checkpoint) = &self.checkpoint {
             members = members.object("checkpoint", |it| checkpoint.add_to(it));
         }
-        members.optional(Members::decimal, "scale", self.scale)
+        Scale::add_to(self.scale, members)
     }
 }
 
@@ -170,6 +170,7 @@ fn add_result(members: Members, result: &ResultMeta) -> Members {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::scale::Basis;
 
     #[test]
     fn meta_survives_writing_and_parsing() {
@@ -200,7 +201,7 @@ mod tests {
                 ..Summary::default()
             }),
             checkpoint: Some(Box::default()),
-            scale: Some(Scale::new(7, 9)),
+            scale: Some(Scale::new(7, 9, Basis::new("claude/2"))),
         };
         assert_eq!(Meta::parse(&meta.add_to(Members::new()).into_json()), Ok(meta));
     }

@@ -243,7 +243,7 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
             first_kept: text(object, "first_kept_entry_id").map_err(wrong)?,
             hint: object.number("first_kept_offset"),
             retry_of: object.string("retry_of").map(Cow::into_owned),
-            scale: object.get("scale").and_then(Scale::parse),
+            scale: Scale::read(object),
         },
         "checkpoint" => {
             Body::Checkpoint(Box::new(Checkpoint::parse_object(object).map_err(wrong)?))
@@ -307,7 +307,7 @@ fn truncation<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
             sha256: text(object, "sha256")?,
             media: KeptSpan::media_of(object)?,
         }),
-        scale: object.get("scale").and_then(Scale::parse),
+        scale: Scale::read(object),
     })
 }
 

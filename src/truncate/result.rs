@@ -227,6 +227,6 @@ impl<'a> ReadResult<'a> {
         let id = meta.original_id.as_ref().unwrap_or(&meta.tool_use_id);
         let record = Members::of_type("truncation").string("tool_use_id", id);
         let record = shown.add_to(record.string("record_id", &meta.record));
-        Some(record.optional(Members::decimal, "scale", scale).into_json())
+        Some(Scale::add_to(scale, record).into_json())
     }
 }

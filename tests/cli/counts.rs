@@ -72,7 +72,9 @@ fn shorten(sandbox: &Sandbox, target: usize) {
     let run = stage(sandbox, "claw-truncate", &["--window", "1000"], FILE);
     let target = id(sandbox, target);
     let mut record = run.json().into_iter().find(|it| it["record_id"] == target).expect("a record");
-    record.as_object_mut().expect("an object").remove("scale");
+    for member in ["scale", "scale_basis"] {
+        record.as_object_mut().expect("an object").remove(member);
+    }
     append(sandbox, FILE, record.to_string());
 }
 
@@ -417,4 +419,56 @@ fn audit_14_the_number_in_a_refusal_is_used_until_the_next_count() {
     assert_eq!((&found["tokens"], &found["scale"]), (&json!(after), &json!(2)));
     append(&sandbox, FILE, counted("Done.", after).to_string());
     assert_eq!(measured(&sandbox, &[]), after + 3);
+}
+
+#[test]
+fn a_scale_lowers_only_the_estimates_that_it_was_measured_for() {
+    let sandbox = Sandbox::new();
+    before().append(&sandbox, FILE);
+    let claude: &[&str] = &["--model", "claude-opus-4-5"];
+    let plain = |args: &[&str]| estimate(&sandbox, args, &[]).json_one()["tokens"].clone();
+    let (ours, other) = (plain(claude), plain(&["--model", "gpt-4o"]));
+    let tokens = ours.as_u64().expect("a number");
+    let refused =
+        json!({"type": "error", "class": "overflow", "message": "x", "actual": tokens * 4 / 5});
+    sandbox.write("refused", refused.to_string());
+    let args = ["--window", "1500", "--failure", "refused", "--model", "claude-opus-4-5"];
+    let run = stage(&sandbox, "claw-truncate", &args, FILE);
+    let record = run.json().pop().expect("a record");
+    let scale = record["scale"].as_f64().expect("a number");
+    assert!((scale - 0.8).abs() < 0.001, "{scale}");
+
+    // The record is stored without shortening anything, so that only the scale has an effect.
+    let with = |basis: Option<&str>, args: &[&str]| {
+        let messages = rebuild_meta(&sandbox, FILE);
+        let basis = basis.map_or(String::new(), |it| format!(r#","scale_basis":"{it}""#));
+        let scaled = messages.replacen(r#""end":"#, &format!(r#""scale":0.8{basis},"end":"#), 1);
+        assert_ne!(messages, scaled);
+        let run = sandbox.cmd("claw-estimate").arg("--json").args(args).write_stdin(scaled);
+        run.assert().success().json_one()["tokens"].clone()
+    };
+    let basis = record["scale_basis"].as_str();
+    assert_eq!(with(basis, claude), json!((tokens * 8 + 5) / 10));
+    for old in [None, Some("claude/1"), Some("newer-claude/2"), Some("claude/2 ")] {
+        assert_eq!(with(old, claude), ours, "{old:?}");
+    }
+    assert_eq!(with(basis, &["--model", "gpt-4o"]), other);
+}
+
+#[test]
+fn a_count_of_an_older_tokenizer_is_not_used_for_a_newer_model() {
+    let sandbox = Sandbox::new();
+    before().append(&sandbox, FILE);
+    let mut reply = anchor();
+    reply["model"] = json!("claude-sonnet-4-5-20250929");
+    append(&sandbox, FILE, reply.to_string());
+    for (model, measured, why) in [
+        ("claude-opus-4-5", json!(COUNT + 3), Value::Null),
+        ("anthropic/claude-opus-4.8", json!(0), json!("other-family")),
+        ("claude-sonnet-5", json!(0), json!("other-family")),
+        ("my-deployment", json!(COUNT + 3), Value::Null),
+    ] {
+        let found = estimate(&sandbox, &["--model", model], &[]).json_one();
+        assert_eq!((&found["measured"], &found["unused_why"]), (&measured, &why), "{model}");
+    }
 }
