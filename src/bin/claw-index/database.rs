@@ -50,6 +50,7 @@ pub fn open_for_queries(path: &Path) -> anyhow::Result<Connection> {
     if !path.exists() {
         return none();
     }
+    require_file(path)?;
     let open = |flags| {
         let connection = Connection::open_with_flags(path, flags)?;
         prepare(&connection)?;
@@ -73,6 +74,18 @@ pub fn open_for_queries(path: &Path) -> anyhow::Result<Connection> {
         }
         _ => Ok(connection),
     }
+}
+
+/// Checks that a path is not that of a directory, a device or a pipe.
+///
+/// # Errors
+/// Fails with 65 if it is.
+pub fn require_file(path: &Path) -> anyhow::Result<()> {
+    if path.is_file() {
+        return Ok(());
+    }
+    let name = path.display();
+    fail(Exit::Data, format!("cannot read '{name}': not a regular file; give another one"))
 }
 
 fn is_read_only(error: &anyhow::Error) -> bool {
@@ -141,9 +154,10 @@ pub fn explain(error: anyhow::Error, path: &Path) -> anyhow::Error {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             (Exit::TryLater, "; another program is writing to it, so try again later")
         }
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+        Some(ErrorCode::DatabaseCorrupt) => {
             (Exit::Data, "; delete it, and claw-index update makes it again")
         }
+        Some(ErrorCode::NotADatabase) => (Exit::Data, "; give another file with --db"),
         Some(ErrorCode::PermissionDenied | ErrorCode::ReadOnly | ErrorCode::CannotOpen) => {
             (Exit::Permission, "")
         }

@@ -1,5 +1,6 @@
 //! Finds the files to index: the given transcripts, and those in the given directories.
 
+use crate::database::require_file;
 use anyhow::Context;
 use clawutils::cli::walk_error;
 use clawutils::session::probe::Stamp;
@@ -82,7 +83,10 @@ impl Files {
     fn take(&mut self, path: &Path) {
         match located(path).with_context(|| format!("cannot read '{}'", path.display())) {
             Ok(FoundFile { path, stamp: Some(_), .. }) if path.is_dir() => self.walk(&path),
-            Ok(file) => self.found.push(file),
+            Ok(file) => match file.stamp.map_or(Ok(()), |_| require_file(&file.path)) {
+                Ok(()) => self.found.push(file),
+                Err(error) => self.errors.push(error),
+            },
             Err(error) => self.errors.push(error),
         }
     }

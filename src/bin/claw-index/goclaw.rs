@@ -5,6 +5,7 @@
 //!
 //! The rows are in GoClaw's order: by time, which has a resolution of one second, and then as they were inserted.
 
+use crate::database::require_file;
 use anyhow::Context;
 use clap::Args;
 use clawutils::cli::Output;
@@ -44,6 +45,9 @@ impl Goclaw {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let name = self.file.display();
         let cannot = || format!("cannot read '{name}'");
+        if self.file.exists() {
+            require_file(&self.file)?;
+        }
         let before = fs::metadata(&self.file).map(|meta| Stamp::of(&meta)).with_context(cannot)?;
         let mut out = Output::open();
         self.write(&mut out).map_err(|error| match error.downcast::<rusqlite::Error>() {

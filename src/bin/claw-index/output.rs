@@ -36,8 +36,20 @@ pub fn write(rows: &mut Rows<'_>, format: Format, out: &mut dyn Write) -> anyhow
     match format {
         Format::Table => table(rows, names, out),
         Format::Csv => csv(rows, &names, out),
-        Format::Json => json(rows, &names, out),
+        Format::Json => json(rows, &distinct(names), out),
     }
+}
+
+/// Adds a number to names that occur again, because the members of a JSON object need different names.
+fn distinct(mut names: Vec<String>) -> Vec<String> {
+    for index in 1..names.len() {
+        let (own, mut number) = (names[index].clone(), 1);
+        while names[..index].contains(&names[index]) {
+            number += 1;
+            names[index] = format!("{own}_{number}");
+        }
+    }
+    names
 }
 
 fn csv(rows: &mut Rows<'_>, names: &[String], out: &mut dyn Write) -> anyhow::Result<()> {

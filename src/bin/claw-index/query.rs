@@ -4,6 +4,7 @@ use crate::database;
 use crate::output::{self, Format};
 use clawutils::cli::{Output, read_stdin, text};
 use clawutils::exit::{Error, Exit, fail};
+use rusqlite::ErrorCode;
 use std::io::Write;
 use std::path::Path;
 
@@ -33,11 +34,7 @@ impl Query {
             _ => self.sql,
         };
         let database = database::open_for_queries(path)?;
-        let wrong = |error| {
-            let why = format!("cannot run the query: {error}; claw-index schema prints the tables");
-            Error::new(Exit::Usage, why)
-        };
-        let mut select = database.prepare(&sql).map_err(wrong)?;
+        let mut select = database.prepare(&sql).map_err(invalid)?;
         if select.column_count() == 0 || !select.readonly() {
             return fail(
                 Exit::Usage,
@@ -45,10 +42,29 @@ impl Query {
             );
         }
         let mut out = Output::open();
-        output::write(&mut select.query([])?, self.format, &mut out)?;
+        let mut rows = select.query([]).map_err(invalid)?;
+        let written = output::write(&mut rows, self.format, &mut out);
+        written.map_err(|error| match error.downcast::<rusqlite::Error>() {
+            Ok(error) if is_invalid(&error) => invalid(error),
+            Ok(error) => error.into(),
+            Err(error) => error,
+        })?;
         out.finish()?;
         Ok(Exit::Done)
     }
+}
+
+/// Returns the error for an invalid query.
+fn invalid(error: rusqlite::Error) -> anyhow::Error {
+    let why = format!("cannot run the query: {error}; claw-index schema prints the tables");
+    Error::new(Exit::Usage, why).into()
+}
+
+/// Returns true if an error that occurred during a query is about the query, not about the database.
+fn is_invalid(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{AuthorizationForStatementDenied, TooBig, TypeMismatch, Unknown};
+    let code = error.sqlite_error_code();
+    matches!(code, None | Some(AuthorizationForStatementDenied | TooBig | TypeMismatch | Unknown))
 }
 
 impl Schema {

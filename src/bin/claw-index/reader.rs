@@ -124,7 +124,10 @@ impl<'s, 'c> SessionReader<'s, 'c> {
         redact: Option<&Patterns>,
     ) -> anyhow::Result<()> {
         if self.session.next > MOST - 64 {
-            let text = format!("cannot index '{}': it has more than {MOST} records", input.name);
+            let text = format!(
+                "cannot index '{}': its messages and other records need more than {MOST} rows",
+                input.name
+            );
             return fail(Exit::Data, text);
         }
         let Some(Cow::Owned(text)) = redact.map(|patterns| patterns.redact(&record.text)) else {

@@ -51,8 +51,8 @@ impl Stats {
     pub fn run(self, path: &Path) -> anyhow::Result<Exit> {
         let database = database::open_for_queries(path)?;
         let mut out = Output::open();
-        let totals = "SELECT count(*) || ' sessions, ' || coalesce(sum(turn_count), 0) || ' turns, ' \
-            || coalesce(sum(message_count), 0) || ' messages' FROM sessions";
+        let totals = "SELECT 'sessions: ' || count(*) || ', turns: ' || coalesce(sum(turn_count), 0) \
+            || ', messages: ' || coalesce(sum(message_count), 0) FROM sessions";
         let totals: String = database.query_row(totals, [], |row| row.get(0))?;
         writeln!(out, "{totals}")?;
         for (title, query) in LISTS {

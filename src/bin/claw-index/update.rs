@@ -206,7 +206,10 @@ impl Updater {
     ) -> anyhow::Result<Option<Outcome>> {
         let Some(stamp) = file.stamp else {
             if file.is_given && before.is_none() {
-                let text = format!("cannot read '{}': no such file or directory", file.key());
+                let text = format!(
+                    "cannot read '{}': no such file or directory; check the path",
+                    file.key()
+                );
                 return fail(Exit::Io, text);
             }
             return Ok(None);

@@ -59,6 +59,46 @@ fn a_query_writes_tables_csv_and_json() {
 }
 
 #[test]
+fn an_invalid_query_is_a_usage_error() {
+    let sandbox = indexed();
+    for (sql, why) in [
+        ("SELEC", "near \"SELEC\": syntax error"),
+        ("SELECT ?", "Wrong number of parameters"),
+        ("SELECT load_extension('x')", "not authorized"),
+        ("SELECT * FROM messages_fts WHERE messages_fts MATCH 'a AND'", "fts5: syntax error"),
+        ("SELECT json('{')", "malformed JSON"),
+    ] {
+        let run = index(&sandbox, "i.db", &["query", sql]).code(2);
+        run.stderr(contains(format!("claw-index: cannot run the query: {why}")));
+    }
+    let names = "SELECT 1 AS a, 2 AS b, 3 AS a, 4 AS a_2, 5 AS a";
+    let run = index(&sandbox, "i.db", &["query", "--format", "json", names]).success();
+    run.stdout("{\"a\":1,\"b\":2,\"a_2\":3,\"a_2_2\":4,\"a_3\":5}\n");
+}
+
+#[test]
+fn only_regular_files_are_read() {
+    let sandbox = indexed();
+    let before = sandbox.read("a.jsonl");
+    sandbox.sh("mkfifo pipe").assert().success();
+    for (args, name) in [
+        (["update", "pipe"], "pipe"),
+        (["update", "/dev/zero"], "/dev/zero"),
+        (["goclaw", "/dev/zero"], "/dev/zero"),
+        (["goclaw", "."], "."),
+    ] {
+        let run = index(&sandbox, "i.db", &args).code(65);
+        run.stderr(contains("': not a regular file; give another one\n").and(contains(name)));
+    }
+    index(&sandbox, ".", &["query", "SELECT 1"]).code(65).stderr(contains("not a regular file"));
+    let run = index(&sandbox, "a.jsonl", &["update", "a.jsonl"]).code(65);
+    run.stderr(
+        "claw-index: cannot use 'a.jsonl': file is not a database; give another file with --db\n",
+    );
+    assert_eq!(sandbox.read("a.jsonl"), before);
+}
+
+#[test]
 fn views_answer_common_questions() {
     let sandbox = indexed();
     let views =
@@ -115,7 +155,7 @@ fn schema_prints_the_tables_and_views() {
 fn statistics_have_bars() {
     let sandbox = indexed();
     let text = index(&sandbox, "i.db", &["stats"]).success().stdout_text();
-    assert!(text.starts_with("2 sessions, 15 turns, 75 messages\n"), "{text}");
+    assert!(text.starts_with("sessions: 2, turns: 15, messages: 75\n"), "{text}");
     let bar = format!("  read_file  8  {}\n  edit_file  7  {}\n", "█".repeat(30), "█".repeat(26));
     assert!(text.contains(&format!("\nTools, in calls\n{bar}")), "{text}");
     let short = index(&sandbox, "i.db", &["stats", "--limit", "1"]).success().stdout_text();

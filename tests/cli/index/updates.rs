@@ -377,7 +377,9 @@ fn the_database_is_private_and_no_other_database_is_changed() {
         assert_eq!(sandbox.read("other.db"), bytes);
     }
     sandbox.write("text.db", "x".repeat(5000));
-    index(&sandbox, "text.db", &["update", "s.jsonl"]).code(65).stderr(contains("delete it"));
+    index(&sandbox, "text.db", &["update", "s.jsonl"])
+        .code(65)
+        .stderr(contains("give another file with --db"));
     index(&sandbox, "none.db", &["search", "x"]).code(1).stderr(contains("claw-index update"));
 }
 
