@@ -9,6 +9,7 @@
 
 mod append;
 mod attach;
+mod bench;
 #[cfg(feature = "http")]
 mod broken;
 mod bytes;
