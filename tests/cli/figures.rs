@@ -72,7 +72,11 @@ fn the_defaults_in_the_text_are_those_of_the_programs() {
         format!("kept, {:.0} % is from the beginning", HEAD_RATIO * 100.0),
         format!("up to {} tokens and a quarter", grouped(KEEP_USER)),
         format!("at most {SUMMARY_TOKENS} tokens"),
-        format!("after {} turns", default("checkpoint-turns")),
+        format!(
+            "after {} turns, and has at least {} tokens",
+            default("checkpoint-turns"),
+            grouped(default("checkpoint-min-tokens"))
+        ),
         format!(
             "failed {} times in a row is skipped for {} minutes",
             default("max-failures"),

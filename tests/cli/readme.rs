@@ -189,7 +189,7 @@ fn leads_somewhere(file: &str, target: &str) -> bool {
 #[test]
 fn links_and_references_to_pages_lead_somewhere() {
     let mut files: Vec<String> =
-        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(str::to_owned).into();
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(str::to_owned).into();
     files.extend(TRANSLATIONS.map(str::to_owned));
     for entry in fs::read_dir(root().join("docs")).expect("docs") {
         let name = entry.expect("an entry of docs").file_name().to_string_lossy().into_owned();
