@@ -1,5 +1,11 @@
 # Completion of claw-estimate. `make completions` writes this file.
 
+complete -c claw-estimate -l from -d 'Read transcripts of another program as DIALECT (default: from their content)' -r -f -a "pi\t'Sessions of pi, OpenClaw and GoClaw'
+claude-code\t'Project files of Claude Code'
+codex\t'Rollout files of Codex CLI'
+openai\t'Messages for OpenAI\'s API or a compatible one'
+gemini\t'Contents for Gemini\'s API'"
+complete -c claw-estimate -l leaf -d 'In a transcript of another program that has branches, read the branch that ends with record ID' -r -f
 complete -c claw-estimate -l system -d 'File with the system prompt' -r -F
 complete -c claw-estimate -l tools -d 'File with a JSON array of tool definitions, or directory of tools' -r -F
 complete -c claw-estimate -l provider -d 'Provider to call (default: the one whose key is in the environment, else anthropic)' -r -f -a "anthropic\t'The Anthropic Messages API'
@@ -23,7 +29,7 @@ complete -c claw-estimate -l config -d 'Configuration file (default: clawutils/c
 complete -c claw-estimate -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-estimate -l json -d 'Write a breakdown as one JSON object'
 complete -c claw-estimate -l bar -d 'Write a bar that shows how full the context window is'
-complete -c claw-estimate -l parts -d 'Also list tokens by kind, one per line'
+complete -c claw-estimate -l parts -d 'Also list tokens by part, one per line, then the largest records'
 complete -c claw-estimate -l check -d 'Exit with 3 if the estimate reaches the window less the reserve'
 complete -c claw-estimate -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-estimate -s V -l version -d 'Print version'

@@ -58,7 +58,8 @@ fn completions_have_the_options_and_commands_of_help() {
             let case = case.split("\t\t\t;;\n").next().unwrap_or_default();
             let completed = found(r"options='([^']*)'", case);
             let completed = completed.iter().flat_map(|line| line.split(' ').map(str::to_owned));
-            assert_eq!(completed.collect::<BTreeSet<_>>(), options, "{program} {name}, bash");
+            let completed: BTreeSet<_> = completed.collect();
+            assert_eq!(completed, options, "{program} {name}, bash: run make completions");
             all.extend(options);
             checked += 1;
         }
@@ -68,14 +69,18 @@ fn completions_have_the_options_and_commands_of_help() {
         }
         let long: BTreeSet<_> = all.iter().filter_map(|name| name.strip_prefix("--")).collect();
         let zsh = found(r"--([\w-]+)[+=]*\[", &completions("zsh", &format!("_{program}")));
-        assert_eq!(zsh.iter().map(String::as_str).collect::<BTreeSet<_>>(), long, "{program}, zsh");
+        assert_eq!(
+            zsh.iter().map(String::as_str).collect::<BTreeSet<_>>(),
+            long,
+            "{program}, zsh: run make completions"
+        );
         let fish = completions("fish", &format!("{program}.fish"));
         let fish = fish.lines().filter(|line| line.starts_with("complete "));
         let fish = found(r" -l ([\w-]+)", &fish.collect::<Vec<_>>().join("\n"));
         assert_eq!(
             fish.iter().map(String::as_str).collect::<BTreeSet<_>>(),
             long,
-            "{program}, fish"
+            "{program}, fish: run make completions"
         );
         for command in &commands {
             let zsh = completions("zsh", &format!("_{program}"));

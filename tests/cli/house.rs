@@ -219,21 +219,17 @@ fn every_threat_has_tests_that_exist() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/SECURITY.md");
     let page = fs::read_to_string(page).expect("SECURITY.md");
     let tests = [tests_in("tests"), tests_in("src")].concat();
+    let test = Regex::new(r"#\[test\]\n(?: *#\[.*\]\n)* *fn (\w+)\(").expect("a pattern");
+    let known: BTreeSet<&str> =
+        test.captures_iter(&tests).map(|test| test.extract::<1>().1[0]).collect();
     let name = Regex::new(r"`(\w+)`").expect("a pattern");
     let mut rows = 0;
-    for row in page.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
+    for row in page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| threat")) {
         let cell = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
-        let names: Vec<_> = name.captures_iter(cell).map(|name| name[1].to_owned()).collect();
-        assert!(!names.is_empty(), "no test: {row}");
-        for name in names {
-            assert!(
-                tests.contains(&format!("#[test]\nfn {name}()"))
-                    || tests.contains(&format!("#[test]\n    fn {name}()")),
-                "no test {name}: {row}"
-            );
-        }
+        let mut names = name.captures_iter(cell).map(|name| name.extract::<1>().1[0]);
+        assert!(name.is_match(cell), "no test: {row}");
+        assert_eq!(names.find(|name| !known.contains(name)), None, "no such test: {row}");
         rows += 1;
     }
-    let all = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| threat"));
-    assert!(rows > 20 && rows == all.count(), "{rows} rows with tests");
+    assert!(rows > 20, "only {rows} threats");
 }
