@@ -6,7 +6,6 @@ use crate::session::{Session, Turn, rows_of};
 use clawutils::compact::details::Access;
 use clawutils::finding::Finding;
 use clawutils::index::rows::{CheckpointRow, CompactionRow, FailureRow, MessageRow, UsageRow};
-use clawutils::index::words;
 use clawutils::usage::Counts;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 use std::collections::HashSet;
@@ -136,7 +135,10 @@ impl<'c> Inserter<'c> {
             message.tool_result,
             message.raw,
         ])?;
-        self.text.execute(params![row, words::indexed(&message.searched())])?;
+        session.texts.push(row, &message.searched());
+        if session.texts.is_full() {
+            self.texts(session)?;
+        }
         session.messages += 1;
         session.turn.messages += 1;
         if let Some(model) = &message.model {
@@ -147,6 +149,14 @@ impl<'c> Inserter<'c> {
             ("tool_result", Some(id)) => self.result(session, row, (id, place), message),
             _ => Ok(()),
         }
+    }
+
+    /// Adds the texts that wait to the full-text index.
+    fn texts(&mut self, session: &mut Session) -> rusqlite::Result<()> {
+        for (row, text) in session.texts.take() {
+            self.text.execute(params![row, text])?;
+        }
+        Ok(())
     }
 
     fn call(
@@ -368,8 +378,9 @@ impl<'c> Inserter<'c> {
         Ok(())
     }
 
-    /// Writes the current turn and the row of the session.
+    /// Writes the texts that wait, the current turn and the row of the session.
     pub fn finish(&mut self, session: &mut Session) -> rusqlite::Result<()> {
+        self.texts(session)?;
         self.write_turn(session)?;
         self.session.execute(params![
             session.key,

@@ -1,6 +1,7 @@
 //! A session that is being written: what is known about it so far.
 
 use clawutils::index::rows::SessionRow;
+use clawutils::index::words;
 use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -55,6 +56,39 @@ pub struct Session {
     pub open: HashMap<String, Vec<i64>>,
     /// True if an earlier update wrote rows.
     pub is_continued: bool,
+    /// The texts that are not yet in the full-text index.
+    pub texts: WaitingTexts,
+}
+
+/// Texts for the full-text index, with their rows. They are added together: FTS5 collects its changes in memory, but
+/// writes them to the database as a segment whenever another statement begins that may need to be undone by itself.
+/// With each text added when its message is read, an update of 62 MiB takes 1.7 times as long.
+#[derive(Debug, Default)]
+pub struct WaitingTexts {
+    texts: Vec<(i64, String)>,
+    bytes: usize,
+}
+
+impl WaitingTexts {
+    /// The size at which FTS5 writes its changes anyway, in bytes.
+    const FULL: usize = 1 << 20;
+
+    /// Adds the text of a row.
+    pub fn push(&mut self, row: i64, text: &str) {
+        let text = words::indexed(text).into_owned();
+        self.bytes += text.len();
+        self.texts.push((row, text));
+    }
+
+    /// Returns true if the texts should be written.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= WaitingTexts::FULL
+    }
+
+    /// Removes all texts and returns them.
+    pub fn take(&mut self) -> Vec<(i64, String)> {
+        std::mem::take(self).texts
+    }
 }
 
 /// The current turn.
