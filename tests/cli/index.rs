@@ -9,6 +9,7 @@ mod store;
 mod updates;
 
 use assert_cmd::assert::Assert;
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox};
@@ -42,19 +43,31 @@ fn rows(sandbox: &Sandbox, name: &str, sql: &str) -> Vec<Value> {
 
 /// Returns all rows of all tables, and the rows that the full-text index finds for some words.
 fn dump(sandbox: &Sandbox, name: &str) -> String {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let database = Connection::open_with_flags(sandbox.path(name), flags).expect("a database");
     let mut all = String::new();
+    let mut add = |title: &str, sql: &str| {
+        all.push_str(&format!("{title}\n"));
+        let mut select = database.prepare(sql).expect("a query");
+        let columns = select.column_count();
+        let mut rows = select.query([]).expect("rows");
+        while let Some(row) = rows.next().expect("a row") {
+            let values = (0..columns).map(|column| row.get_ref(column).expect("a value"));
+            let values = values.map(|value| match value.as_str() {
+                Ok(text) => text.to_owned(),
+                Err(_) => format!("{value:?}"),
+            });
+            all.push_str(&format!("{:?}\n", values.collect::<Vec<_>>()));
+        }
+    };
     for table in TABLES {
         // The hidden rowid depends on the order of insertion, so it does not determine the order here.
         let key = if table == "findings" { "1, 2" } else { "1" };
-        let sql = format!("SELECT * FROM {table} ORDER BY {key}");
-        all.push_str(table);
-        all.push('\n');
-        all.push_str(
-            &index(sandbox, name, &["query", "--format", "json", &sql]).success().stdout_text(),
-        );
+        add(table, &format!("SELECT * FROM {table} ORDER BY {key}"));
     }
     let found = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'a OR the OR words OR file' ORDER BY 1";
-    all + &index(sandbox, name, &["query", "--format", "json", found]).success().stdout_text()
+    add("found", found);
+    all
 }
 
 /// Checks that an index equals a new one that is made from the same paths.
