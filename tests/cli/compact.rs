@@ -76,6 +76,15 @@ fn v50_d40_a_cut_never_separates_a_call_from_its_result() {
 }
 
 #[test]
+fn v50_the_next_legal_cut_is_used_if_there_is_none_up_to_the_preferred_place() {
+    let sandbox = with_model();
+    // Half of six messages leaves room for a cut after two, which is between a call and its result.
+    Conversation::of("ucrcra", 200).append(&sandbox, "s.jsonl");
+    let record = compacted(&sandbox, &[]);
+    assert_eq!(covered(&sandbox, &record), 3);
+}
+
+#[test]
 fn v51_six_messages_are_compacted_only_if_that_saves_tokens() {
     let sandbox = with_model();
     Conversation::plain(6, 0).append(&sandbox, "s.jsonl");
