@@ -1,4 +1,4 @@
-//! The numbers in claw-guard(7) are those of the library and of the settings.
+//! The numbers in claw-guard(7) are those of the library, of the settings and of the measurements in docs/.
 
 use std::fs;
 use std::path::Path;
@@ -10,9 +10,26 @@ use clawutils::truncate::{HEAD_RATIO, MAX_FRACTION, TruncateOptions};
 use crate::common::{AssertExt, Sandbox};
 use crate::man::assert_no_complaints;
 
+fn read(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
 fn page() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/claw-guard.7");
-    fs::read_to_string(path).expect("man/claw-guard.7")
+    read("man/claw-guard.7")
+}
+
+/// Returns the text on one line.
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the percentages in a column of the tables of a text, of the rows whose first cell begins with `name`.
+fn percentages(text: &str, name: &str, column: usize) -> Vec<f64> {
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| "));
+    let cells = rows.map(|row| row.split(" | ").collect::<Vec<_>>());
+    let cells = cells.filter(|cells| cells[0].starts_with(name));
+    cells.filter_map(|cells| cells.get(column)?.strip_suffix(" %")?.parse().ok()).collect()
 }
 
 /// Returns the number with a comma after each group of three digits, as the page writes it.
@@ -83,8 +100,36 @@ fn the_defaults_in_the_text_are_those_of_the_programs() {
             default("failure-reset")
         ),
     ];
-    let text = page().lines().collect::<Vec<_>>().join(" ");
+    let text = joined(&page());
     let missing: Vec<String> = said.into_iter().filter(|words| !text.contains(words)).collect();
     assert_no_complaints(&missing);
     assert_eq!(default("max-retries"), 2, "the page says: at most twice");
+}
+
+#[test]
+fn the_measured_shares_are_those_of_the_documents() {
+    let ends = |all: &[f64]| {
+        let low = all.iter().copied().fold(f64::INFINITY, f64::min).abs();
+        (low, all.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+    };
+    let (low, high) = ends(&percentages(&read("docs/recall.md"), "local", 3));
+    let kept = format!("{low:.0} to {high:.0} %");
+    let accuracy = read("docs/accuracy.md");
+    let own = accuracy.split("\n## ").find(|part| part.starts_with("claw-estimate"));
+    let own = own.expect("the section of claw-estimate");
+    let (low, _) = ends(&percentages(own, "", 5));
+    let (_, high) = ends(&percentages(own, "", 6));
+    let guard = format!("between {low:.0} % below and {high:.0} % above");
+    let readme = format!("between {low:.0} % too low and {high:.0} % too high");
+    let said = [
+        ("man/claw-guard.7", &kept),
+        ("README.md", &kept),
+        ("man/claw-guard.7", &guard),
+        ("README.md", &readme),
+        ("CHANGELOG.md", &readme),
+    ];
+    let missing = said.iter().filter(|(file, words)| !joined(&read(file)).contains(*words));
+    assert_no_complaints(
+        &missing.map(|(file, words)| format!("{file}: no {words:?}")).collect::<Vec<_>>(),
+    );
 }
