@@ -149,6 +149,33 @@ impl Calls {
     }
 }
 
+/// The prices of a model, per million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Prices {
+    /// The price of input.
+    pub input: Option<f64>,
+    /// The price of input that is read from a cache; by default that of input.
+    pub cache_read: Option<f64>,
+    /// The price of input that is written to a cache; by default that of input.
+    pub cache_write: Option<f64>,
+    /// The price of output.
+    pub output: Option<f64>,
+}
+
+impl Prices {
+    /// Returns the prices, or `None` if none is given.
+    ///
+    /// # Errors
+    /// If only some prices are given, and not those of input and output.
+    pub fn known(self) -> Result<Option<Prices>, &'static str> {
+        match (self.input, self.output) {
+            (Some(_), Some(_)) => Ok(Some(self)),
+            _ if self == Prices::default() => Ok(None),
+            _ => Err("prices, but not for both input and output"),
+        }
+    }
+}
+
 /// Prices of models.
 #[derive(Clone, Debug, Default)]
 pub struct PriceTable {

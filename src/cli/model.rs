@@ -1,7 +1,7 @@
 //! The options for the model, its provider and its address, and the lookup of its context window.
 
 use crate::cli::{ENVIRONMENT, now, read_file, variable};
-use crate::estimate::models;
+use crate::estimate::Model;
 use crate::estimate::windows::{self, Stated};
 use crate::exit::{Error, Exit};
 use crate::provider::{Provider, address, offline};
@@ -117,20 +117,26 @@ impl ModelArgs {
         )))
     }
 
-    fn window_of_table(&self) -> anyhow::Result<Option<u64>> {
-        let Some(model) = self.model() else { return Ok(None) };
+    /// Finds the model with this name in the table of `--models` and in the built-in one.
+    ///
+    /// # Errors
+    /// Fails with 74 or 77 if the file of `--models` cannot be read, and with 78 if it is malformed.
+    pub fn known<'n>(&self, name: &'n str) -> anyhow::Result<Model<'n>> {
         let read = |path: &PathBuf| -> anyhow::Result<String> {
             Ok(String::from_utf8_lossy(&read_file(path)?).into_owned())
         };
         let extra = self.models.as_ref().map(read).transpose()?;
-        let found = models::lookup(&model, extra.as_deref());
-        let found = found.map_err(|why| {
+        Ok(Model::find(name, extra.as_deref()).map_err(|why| {
             let path = self.models.as_deref().unwrap_or(Path::new("")).display();
             let help = "see claw(7) for the format";
             Error::new(Exit::Config, format!("cannot use models '{path}': {why}; {help}"))
-        })?;
+        })?)
+    }
+
+    fn window_of_table(&self) -> anyhow::Result<Option<u64>> {
+        let Some(model) = self.model() else { return Ok(None) };
         let inside = || self.provider().is_offline().then_some(offline::WINDOW);
-        Ok(found.map(|model| model.window).or_else(inside))
+        Ok(self.known(&model)?.window.or_else(inside))
     }
 
     /// Returns the window that the provider stated in a refusal, if it is plausible given the `known` one.

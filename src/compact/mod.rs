@@ -27,7 +27,7 @@ pub mod rules;
 pub mod stub;
 pub mod phrases;
 
-use crate::estimate::{Gauge, Request, Tally, Weight};
+use crate::estimate::{Gauge, Model, Request, Tally, Weight};
 use crate::json::write::Members;
 use crate::messages::checkpoint::{LatestCheckpoint, open_turns};
 use crate::messages::summary;
@@ -61,7 +61,7 @@ pub struct Task<'r, 'a> {
     /// The tools of the request.
     pub tools: Option<&'r str>,
     /// The model that the request is for.
-    pub model: Option<&'r str>,
+    pub model: Option<Model<'r>>,
     /// Counts tokens.
     pub gauge: Gauge,
     /// The most tokens that the compacted request may have, if the context window is known.

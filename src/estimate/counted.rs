@@ -3,7 +3,7 @@
 //! [`rebuild`](crate::messages::rebuild) gives a message its count only if no later record has changed what the
 //! count covers. To be used, a count must also be close to the estimate and come from a model of the same family.
 
-use super::{Request, family, weigh::tokens};
+use super::{Model, Request, weigh::tokens};
 use crate::messages::Message;
 use crate::messages::meta::Meta;
 use crate::usage::Counts;
@@ -105,9 +105,14 @@ fn count_of<'m>(message: &'m Message<'_>) -> Option<(&'m Meta, Counts)> {
 }
 
 /// Returns the reason why the count of a prompt is ignored, or `None` if it is used.
-fn why_not(count: u64, model: Option<&str>, estimate: u64, asked: Option<&str>) -> Option<Unused> {
+fn why_not(
+    count: u64,
+    model: Option<&str>,
+    estimate: u64,
+    asked: Option<Model<'_>>,
+) -> Option<Unused> {
     if let (Some(model), Some(asked)) = (model, asked)
-        && family::differ(model, asked)
+        && asked.differs_from(model)
     {
         return Some(Unused::OtherFamily { count });
     }
@@ -121,6 +126,7 @@ mod tests {
 
     #[test]
     fn audit_14_a_count_between_half_and_twice_the_estimate_is_used() {
+        let gpt = Some(Model::named("gpt-5"));
         for (count, estimate, is_used) in [
             (5, 12_000, false),
             (5999, 12_000, false),
@@ -134,10 +140,10 @@ mod tests {
             (521, 20, false),
             (u64::MAX, 1, false),
         ] {
-            let why = why_not(count, None, estimate, Some("gpt-5"));
+            let why = why_not(count, None, estimate, gpt);
             assert_eq!(why.is_none(), is_used, "{count} {estimate}");
         }
-        let foreign = why_not(12_000, Some("claude-opus-5"), 12_000, Some("gpt-5"));
+        let foreign = why_not(12_000, Some("claude-opus-5"), 12_000, gpt);
         assert_eq!(foreign, Some(Unused::OtherFamily { count: 12_000 }));
     }
 }

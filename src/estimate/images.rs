@@ -1,14 +1,15 @@
 //! The tokens of an image, from its size in pixels.
 //!
-//! [`tokens`] follows the rules that the providers document, by the family of the model:
+//! [`ImageRule::tokens`] follows the rules that the providers document; the table of models says which one applies:
 //!
-//! - Anthropic scales an image down until its long edge is at most 1568 pixels and its cost at most about 1600
-//!   tokens; it costs its area divided by 750, rounded up.
-//! - OpenAI scales an image down until it fits a square of 2048 pixels and its short edge is at most 768. It costs 85
-//!   tokens and 170 for each tile of 512 by 512 pixels.
+//! - Anthropic scales an image down until its long edge and its tokens are within limits, which are higher for newer
+//!   models. A token covers a square of 28 pixels.
+//! - OpenAI's older models scale an image down until it fits a square of 2048 pixels and its short edge is at most 768. It
+//!   costs a fixed number of tokens, and more for each tile of 512 by 512 pixels.
+//! - OpenAI's newer models scale it down to a number of squares of 32 pixels, each of which costs about a token.
 //! - Google counts 258 tokens for a small image and for each tile of a larger one. The edge of a tile is the short edge
 //!   divided by 1.5, between 256 and 768.
-//! - For other models, the larger of the first two numbers applies.
+//! - For other models, the largest of these numbers applies, but no more than Anthropic's newer models count.
 //!
 //! The size comes from the header of the file ([`size`]): PNG, JPEG, GIF or WebP. The picture itself is never
 //! decoded, so the work does not grow with it. Damaged data is not an error: an image that is given as a URL,
@@ -17,25 +18,99 @@
 //! The crate imagesize (0.15) cannot be used instead: it mistakes the scaling hint of a lossy WebP for part of its
 //! size, and fails at fill bytes between the segments of a JPEG.
 
-use super::Family;
-
-/// The tokens of an image of unknown size: about as many as Anthropic charges for the largest image.
+/// The tokens of a document without a known size.
 pub const UNKNOWN: u64 = 1600;
 
-/// The longest edge in pixels of an image that Anthropic does not scale down.
-const LONG_EDGE: u64 = 1568;
-/// Pixels per token of Anthropic's models.
-const PIXELS_PER_TOKEN: u64 = 750;
+/// The largest number of tokens that Anthropic counts for an image.
+const MOST: u64 = 4784;
 
-/// Returns the number of tokens that the image in `base64` costs, at least 1; [`UNKNOWN`] if its size cannot be read.
-pub fn tokens(base64: &str, family: Family) -> u64 {
-    let Some((width, height)) = size(base64) else { return UNKNOWN };
-    let (long, short) = (u64::from(width.max(height)), u64::from(width.min(height)));
-    match family {
-        Family::Claude | Family::NewerClaude => by_area(long, short),
-        Family::O200k | Family::Cl100k => by_tiles_of_openai(long, short),
-        Family::Gemini => by_tiles_of_google(long, short),
-        _ => by_area(long, short).max(by_tiles_of_openai(long, short)),
+/// A provider's rule for the tokens of images.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ImageRule {
+    /// Anthropic's.
+    Claude {
+        /// The longest edge in pixels that is not scaled down.
+        edge: u64,
+        /// The largest number of tokens.
+        most: u64,
+    },
+    /// OpenAI's, by tiles.
+    Tiles {
+        /// The tokens of any image.
+        base: u64,
+        /// The tokens of a tile.
+        tile: u64,
+    },
+    /// OpenAI's, by patches.
+    Patches {
+        /// The largest number of patches.
+        most: u64,
+        /// The hundredths of a token that a patch costs.
+        hundredths: u64,
+    },
+    /// Google's.
+    Google,
+    /// The largest of the other rules.
+    #[default]
+    Unknown,
+}
+
+impl ImageRule {
+    /// Parses a rule in the notation of the table of models.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<ImageRule> {
+        let number = |text: &str| text.parse().ok().filter(|number| (1..=100_000).contains(number));
+        let parts: Vec<&str> = text.split(':').collect();
+        match parts[..] {
+            ["claude", edge, most] => {
+                Some(ImageRule::Claude { edge: number(edge)?, most: number(most)? })
+            }
+            ["tiles", base, tile] => {
+                Some(ImageRule::Tiles { base: number(base)?, tile: number(tile)? })
+            }
+            ["patches", most, each] => {
+                let each: f64 = each.parse().ok().filter(|each| (0.1..=100.0).contains(each))?;
+                let hundredths = (each * 100.0).round() as u64;
+                Some(ImageRule::Patches { most: number(most)?, hundredths })
+            }
+            ["google"] => Some(ImageRule::Google),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of tokens that the image in `base64` costs, at least 1.
+    #[must_use]
+    pub fn tokens(self, base64: &str) -> u64 {
+        let Some((width, height)) = size(base64) else { return self.largest() };
+        self.of_size(u64::from(width.max(height)), u64::from(width.min(height)))
+    }
+
+    /// Returns the tokens of an image of unknown size: those of the largest one that Anthropic does not scale down.
+    #[must_use]
+    pub fn largest(self) -> u64 {
+        self.of_size(2576, 1456)
+    }
+
+    fn of_size(self, long: u64, short: u64) -> u64 {
+        match self {
+            ImageRule::Claude { edge, most } => by_squares(long, short, edge, most),
+            ImageRule::Tiles { base, tile } => base + tile * tiles_of_openai(long, short),
+            ImageRule::Patches { most, hundredths } => {
+                let patches = long.div_ceil(32).saturating_mul(short.div_ceil(32)).min(most);
+                (patches * hundredths).div_ceil(100)
+            }
+            ImageRule::Google => by_tiles_of_google(long, short),
+            ImageRule::Unknown => {
+                let others = [
+                    ImageRule::Claude { edge: 2576, most: MOST },
+                    ImageRule::Tiles { base: 85, tile: 170 },
+                    ImageRule::Patches { most: 10_000, hundredths: 120 },
+                    ImageRule::Google,
+                ];
+                let largest = others.into_iter().map(|rule| rule.of_size(long, short)).max();
+                largest.unwrap_or(MOST).min(MOST)
+            }
+        }
     }
 }
 
@@ -58,22 +133,18 @@ pub fn size(base64: &str) -> Option<(u32, u32)> {
 /// The number of bytes that hold the size in every format except JPEG.
 const HEADER: usize = 30;
 
-fn by_area(long: u64, short: u64) -> u64 {
-    let area = match long {
-        0..=LONG_EDGE => long * short,
-        // Both edges shrink by LONG_EDGE / long.
-        _ => (LONG_EDGE * LONG_EDGE * short).div_ceil(long),
-    };
-    area.div_ceil(PIXELS_PER_TOKEN).clamp(1, UNKNOWN)
+fn by_squares(long: u64, short: u64, edge: u64, most: u64) -> u64 {
+    let (long, short) = shrunk(long, short, long, edge);
+    (long.div_ceil(28) * short.div_ceil(28)).min(most)
 }
 
-fn by_tiles_of_openai(long: u64, short: u64) -> u64 {
+fn tiles_of_openai(long: u64, short: u64) -> u64 {
     const SQUARE: u64 = 2048;
     const SHORT_EDGE: u64 = 768;
     const TILE: u64 = 512;
     let (long, short) = shrunk(long, short, long, SQUARE);
     let (long, short) = shrunk(long, short, short, SHORT_EDGE);
-    85 + 170 * long.div_ceil(TILE) * short.div_ceil(TILE)
+    long.div_ceil(TILE) * short.div_ceil(TILE)
 }
 
 /// Scales both edges down so that `edge`, one of them, is at most `limit`.
@@ -220,7 +291,8 @@ fn digit_value(digit: u8) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decoder, Family, UNKNOWN, size, tokens};
+    use super::{Decoder, ImageRule, MOST, size};
+    use crate::estimate::Model;
 
     fn encode(bytes: &[u8]) -> String {
         let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -299,7 +371,9 @@ mod tests {
         for source in
             ["", "=", "https://example.org/a.png", "data:image/png", "iVBORw0", &zero, &text]
         {
-            assert_eq!(tokens(source, Family::Unknown), UNKNOWN, "{source}");
+            assert_eq!(ImageRule::Unknown.tokens(source), MOST, "{source}");
+            let claude = ImageRule::Claude { edge: 1568, most: 1568 };
+            assert_eq!(claude.tokens(source), 1568, "{source}");
         }
     }
 
@@ -308,40 +382,65 @@ mod tests {
         for file in [png(320, 240), jpeg(320, 240, 0xC0), webp(b"VP8X", &[0; 10])] {
             let whole = encode(&file);
             for end in 0..whole.len().min(80) {
-                tokens(&whole[..end], Family::Unknown);
-                tokens(&format!("{}é{}", &whole[..end], &whole[end..]), Family::Unknown);
+                let broken = format!("{}é{}", &whole[..end], &whole[end..]);
+                for source in [&whole[..end], &broken] {
+                    assert!(ImageRule::Unknown.tokens(source) > 0, "{source}");
+                }
             }
         }
     }
 
     #[test]
     fn the_cost_is_the_documented_one() {
-        let (claude, gpt, gemini) = (Family::Claude, Family::O200k, Family::Gemini);
-        for (family, width, height, expected) in [
-            (claude, 1, 1, 1),
-            (claude, 200, 200, 54),
-            (claude, 1000, 1000, 1334),
-            (claude, 1092, 1092, 1590),
-            (claude, 1568, 1568, UNKNOWN),
-            (claude, 100_000, 1, 1),
-            (claude, u32::MAX, u32::MAX, UNKNOWN),
-            (gpt, 1, 1, 255),
-            (gpt, 512, 512, 255),
-            (gpt, 1024, 1024, 765),
-            (gpt, 2048, 4096, 1105),
-            (gpt, u32::MAX, u32::MAX, 765),
-            (gemini, 384, 384, 258),
-            (gemini, 960, 540, 6 * 258),
-            (gemini, u32::MAX, u32::MAX, 64 * 64 * 258),
-            (Family::Unknown, u32::MAX, u32::MAX, UNKNOWN),
-            (Family::Unknown, 512, 512, 350),
-            (Family::Unknown, 100, 100, 255),
+        for (model, width, height, expected) in [
+            ("claude-opus-4-5", 1, 1, 1),
+            ("claude-opus-4-5", 200, 200, 64),
+            ("claude-opus-4-5", 1000, 1000, 1296),
+            ("claude-opus-4-5", 1568, 1568, 1568),
+            ("claude-opus-4-5", 100_000, 1, 56),
+            ("claude-opus-4-5", u32::MAX, u32::MAX, 1568),
+            ("claude-opus-4-8", 1000, 1000, 1296),
+            ("claude-opus-4-8", 1920, 1080, 2691),
+            ("claude-opus-4-8", u32::MAX, u32::MAX, MOST),
+            ("gpt-4o", 1, 1, 255),
+            ("gpt-4o", 512, 512, 255),
+            ("gpt-4o", 1024, 1024, 765),
+            ("gpt-4o", 2048, 4096, 1105),
+            ("gpt-4o", u32::MAX, u32::MAX, 765),
+            ("gpt-4o-mini", 1024, 1024, 25_501),
+            ("gpt-5", 1024, 1024, 630),
+            ("gpt-5-mini", 1024, 1024, 1659),
+            ("gpt-4.1-mini", 4000, 1474, 2489),
+            ("gpt-5.5", 1920, 1080, 2448),
+            ("gemini-3-pro", 384, 384, 258),
+            ("gemini-3-pro", 960, 540, 6 * 258),
+            ("gemini-3-pro", u32::MAX, u32::MAX, 64 * 64 * 258),
+            ("m", u32::MAX, u32::MAX, MOST),
+            ("m", 512, 512, 1032),
+            ("m", 100, 100, 258),
         ] {
-            let cost = tokens(&encode(&png(width, height)), family);
-            assert_eq!(cost, expected, "{family:?} {width} x {height}");
+            let cost = Model::named(model).images.tokens(&encode(&png(width, height)));
+            assert_eq!(cost, expected, "{model} {width} x {height}");
+            let turned = Model::named(model).images.tokens(&encode(&png(height, width)));
+            assert_eq!(turned, cost, "{model}");
         }
-        let cost = |width, height| tokens(&encode(&png(width, height)), claude);
-        assert_eq!(cost(3136, 1568), cost(1568, 784));
-        assert_eq!(cost(784, 1568), cost(1568, 3136));
+    }
+
+    #[test]
+    fn a_rule_has_one_notation() {
+        for (text, rule) in [
+            ("claude:1568:1600", Some(ImageRule::Claude { edge: 1568, most: 1600 })),
+            ("tiles:85:170", Some(ImageRule::Tiles { base: 85, tile: 170 })),
+            ("patches:1536:1.62", Some(ImageRule::Patches { most: 1536, hundredths: 162 })),
+            ("google", Some(ImageRule::Google)),
+            ("google:1", None),
+            ("tiles:85", None),
+            ("tiles:0:170", None),
+            ("patches:1536:nan", None),
+            ("claude:100001:1", None),
+            ("", None),
+        ] {
+            assert_eq!(ImageRule::parse(text), rule, "{text}");
+        }
     }
 }

@@ -8,12 +8,15 @@
 //! covers. For every program, `counted::find` decides which of the counts in `_meta.usage` are used.
 
 pub mod budget;
+pub mod calibrate;
 mod counted;
 mod family;
 pub mod images;
 pub mod items;
 pub mod models;
+mod names;
 mod refused;
+mod table;
 pub mod report;
 pub mod text;
 mod weigh;
@@ -27,6 +30,7 @@ use counted::Anchor;
 pub use counted::Unused;
 pub use family::Family;
 use items::{Item, Part, RecordTokens};
+pub use models::Model;
 pub use refused::Refused;
 use weigh::{Weigher, tokens};
 
@@ -34,9 +38,13 @@ use weigh::{Weigher, tokens};
 /// the estimates of one version.
 const VERSION: u32 = 2;
 
-/// Returns the basis of estimates for a family.
-fn basis(family: Family) -> Option<Basis> {
-    Basis::new(&format!("{}/{VERSION}", family.name()))
+/// Returns the basis of estimates for a family, multiplied by a factor in thousandths.
+fn basis(family: Family, factor: u64) -> Option<Basis> {
+    let family = family.name();
+    Basis::new(&match factor {
+        1000 => format!("{family}/{VERSION}"),
+        _ => format!("{family}/{VERSION}*{}", factor as f64 / 1000.0),
+    })
 }
 
 /// A method of weighing text.
@@ -59,7 +67,7 @@ pub struct Request<'r, 'a> {
     /// The tools, as the JSON array that is sent.
     pub tools: Option<&'r str>,
     /// The model that the request is for, if known. Counts from models of another family are ignored.
-    pub model: Option<&'r str>,
+    pub model: Option<Model<'r>>,
 }
 
 /// The estimated size of a request. All numbers are tokens, except for `bytes`.
@@ -300,7 +308,7 @@ pub fn outlined(outlines: &[Message<'_>], weights: &[Weight]) -> u64 {
     let request = Request { messages: outlines, ..Request::default() };
     let weights: Vec<u64> = weights.iter().map(|weight| weight.0).collect();
     let (anchor, _) = counted::find(&request, 0, &weights);
-    let scale = scale_of(outlines, basis(Family::Unknown)).filter(|_| anchor.is_none());
+    let scale = scale_of(outlines, basis(Family::Unknown, 1000)).filter(|_| anchor.is_none());
     size(anchor, scale.unwrap_or_default(), weights.iter().sum())
 }
 
@@ -430,7 +438,8 @@ mod tests {
         let models = ["gpt-5", "gpt-4", "claude-opus-4-5", "claude-opus-5", "m"];
         let estimates = models.map(|model| {
             let (system, tools) = (Some(&*text), Some("[{}]"));
-            let request = Request { messages: &messages, system, tools, model: Some(model) };
+            let request =
+                Request { messages: &messages, system, tools, model: Some(Model::named(model)) };
             Estimate::of(request, Method::Script).tokens
         });
         let of_version_2 = [36_030, 43_580, 51_846, 67_223, 57_094];

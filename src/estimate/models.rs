@@ -1,121 +1,117 @@
-//! Context windows of models by name: a plain-text table that users can extend.
+//! Models by name: context windows, tokenizer families, images and prices, from a plain-text table that users can extend.
 //!
-//! [`lookup`] searches the user's table first, and then `models.txt`, which is compiled in and documents its
-//! format. A model in neither has no known window. The program does not guess one: a guess that is too large
-//! shows only when a session overflows.
+//! [`Model::find`] searches the user's table first, and then `models.txt`, which is compiled in and documents its
+//! format. A model in neither has no known window, and the largest estimates. The program does not guess a window: a
+//! guess that is too large shows only when a session overflows.
 //!
 //! A row names a prefix of a model's name, so one row covers both `claude-haiku-4-5` and
 //! `claude-haiku-4-5-20251001`. A prefix does not match part of a version: the row `gpt-5` does not match
 //! `gpt-5.9`, and `claude-opus-4-1` does not match `claude-opus-4-10`.
 
-/// The table that is compiled in.
-const BUILT_IN: &str = include_str!("models.txt");
+use super::Family;
+use super::images::ImageRule;
+pub use super::names::is_same;
+use super::names::{bare, released};
+use super::table::{Columns, Row};
+use crate::usage::Prices;
+use std::cmp::Reverse;
+use std::sync::LazyLock;
 
-/// The limits of a model in tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Model {
-    /// The limit for prompt and answer together.
-    pub window: u64,
-    /// The limit for an answer, unless it depends on the host.
+/// The table that is compiled in. A test parses it.
+static BUILT_IN: LazyLock<Vec<Row>> =
+    LazyLock::new(|| Row::read_all(include_str!("models.txt")).unwrap_or_default());
+
+/// A model, as far as the tables know it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model<'n> {
+    /// The name that it was looked up by.
+    pub name: &'n str,
+    /// The limit for prompt and answer together in tokens, if known.
+    pub window: Option<u64>,
+    /// The limit for an answer in tokens, unless it depends on the host.
     pub max_output: Option<u64>,
+    /// The tokenizer family; [`Family::Unknown`] if no table names one.
+    pub family: Family,
+    /// True if a table has a family for the model, even if it is unknown.
+    pub is_listed: bool,
+    /// The rule for the tokens of images.
+    pub images: ImageRule,
+    /// The factor for all estimates, in thousandths.
+    pub factor: u64,
+    /// The prices, if known.
+    pub prices: Option<Prices>,
 }
 
-/// Finds `name` in `extra`, the text of a user's table, and then in the table that is compiled in.
-///
-/// Names are compared without regard to case and without the provider, which ends at the last `/`. In each table the
-/// longest matching row wins; of two with the same length, the later one. Returns `Ok(None)` if no row matches.
-///
-/// # Errors
-///
-/// Fails if a line of `extra` is malformed. The message has the number of the first such line and the reason.
-pub fn lookup(name: &str, extra: Option<&str>) -> Result<Option<Model>, String> {
-    let name = bare(name);
-    for table in extra.into_iter().chain([BUILT_IN]) {
-        if let Some(model) = find(&name, table)? {
-            return Ok(Some(model));
+impl<'n> Model<'n> {
+    /// Finds a model in the table that is compiled in.
+    #[must_use]
+    pub fn named(name: &'n str) -> Model<'n> {
+        Model::new(name, columns(&bare(name), &BUILT_IN))
+    }
+
+    /// Finds a model in `extra`, the text of a user's table, and in the table that is compiled in.
+    ///
+    /// Names are compared without regard to case and without the provider, which ends at the last `/`. Each column comes
+    /// from the user's table if a matching row there has it. In each table the longest matching row that has the column
+    /// wins; of two with the same length, the later one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a line of `extra` is malformed. The message has the number of the first such line and the reason.
+    pub fn find(name: &'n str, extra: Option<&str>) -> Result<Model<'n>, String> {
+        let bare = bare(name);
+        let own = Row::read_all(extra.unwrap_or_default())?;
+        Ok(Model::new(name, columns(&bare, &own).or(columns(&bare, &BUILT_IN))))
+    }
+
+    fn new(name: &'n str, columns: Columns) -> Model<'n> {
+        let family = columns.family.unwrap_or_default();
+        Model {
+            name,
+            window: columns.window,
+            max_output: columns.max_output,
+            family,
+            is_listed: columns.family.is_some(),
+            images: columns.images.unwrap_or_default(),
+            factor: columns.factor.unwrap_or(1000),
+            prices: columns.prices,
         }
     }
-    Ok(None)
-}
 
-/// Returns a model's name without its provider, in lower case. The names that gateways give Claude are turned into
-/// Anthropic's: `anthropic/claude-sonnet-4.5` and `us.anthropic.claude-sonnet-4-5` into `claude-sonnet-4-5`.
-pub(super) fn bare(name: &str) -> String {
-    let name = name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-    match name.rfind("anthropic.").map_or(&*name, |at| &name[at + "anthropic.".len()..]) {
-        claude if claude.starts_with("claude-") => claude.replace('.', "-"),
-        _ => name,
-    }
-}
-
-/// Returns true if both names belong to the same model. Case, the provider (up to the last `/`) and a date at the end
-/// are ignored.
-#[must_use]
-pub fn is_same(one: &str, other: &str) -> bool {
-    undated(&bare(one)) == undated(&bare(other))
-}
-
-/// Removes a date from the end of a bare name: `-20251001`, `@20251001` or `-2025-10-01`.
-fn undated(name: &str) -> &str {
-    let without = |pattern: &str| {
-        let (before, end) = name.split_at_checked(name.len().checked_sub(pattern.len())?)?;
-        let fits = |(c, p): (char, char)| match p {
-            '0' => c.is_ascii_digit(),
-            '@' => c == '@' || c == '-',
-            p => c == p,
+    /// Returns true if the model is known to have another vendor or tokenizer than the model with the name `other`, so
+    /// that the counts of one say little about the other. A name that is not listed, such as an alias or a deployment
+    /// name, may stand for any model.
+    #[must_use]
+    pub fn differs_from(&self, other: &str) -> bool {
+        if is_same(self.name, other) {
+            return false;
+        }
+        let other = Model::named(other);
+        let vendor = |model: &Model<'_>| -> String {
+            bare(model.name).chars().take_while(char::is_ascii_alphabetic).collect()
         };
-        end.chars().zip(pattern.chars()).all(fits).then_some(before)
-    };
-    ["@0000-00-00", "@00000000"].into_iter().find_map(without).unwrap_or(name)
-}
-
-/// Returns the model in the row of `table` that matches a bare name best.
-fn find(name: &str, table: &str) -> Result<Option<Model>, String> {
-    let mut best: Option<(usize, Model)> = None;
-    for (index, line) in table.lines().enumerate() {
-        let row = parse(line).map_err(|reason| format!("line {}: {reason}", index + 1))?;
-        if let Some((prefix, model)) = row.filter(|(prefix, _)| fits(name, prefix))
-            && best.is_none_or(|(length, _)| length <= prefix.len())
-        {
-            best = Some((prefix.len(), model));
-        }
-    }
-    Ok(best.map(|(_, model)| model))
-}
-
-/// Parses a line into a prefix, as a bare name, and a model. Returns `None` if the line has only a comment or
-/// is blank.
-fn parse(line: &str) -> Result<Option<(String, Model)>, String> {
-    let row = line.split('#').next().unwrap_or_default();
-    let mut columns = row.split_whitespace();
-    let Some(prefix) = columns.next() else {
-        return Ok(None);
-    };
-    let window = columns.next().ok_or_else(|| format!("'{prefix}' has no window"))?;
-    let window = number("window", window)?;
-    let max_output = match columns.next() {
-        None | Some("-") => None,
-        Some(column) => Some(number("max output", column)?),
-    };
-    if let Some(column) = columns.next() {
-        return Err(format!("'{column}' is one column too many"));
-    }
-    if max_output.is_some_and(|max_output| max_output > window) {
-        return Err(format!("the max output of '{prefix}' is larger than its window"));
-    }
-    Ok(Some((bare(prefix), Model { window, max_output })))
-}
-
-fn number(column: &str, text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(0) => Err(format!("the {column} is 0")),
-        Ok(number) => Ok(number),
-        Err(_) => Err(format!("the {column} '{text}' is not a number of tokens")),
+        let is_unknown = self.family == Family::Unknown;
+        self.is_listed
+            && other.is_listed
+            && (self.family != other.family || is_unknown && vendor(self) != vendor(&other))
     }
 }
 
-fn fits(name: &str, prefix: &str) -> bool {
-    name.strip_prefix(prefix).is_some_and(|rest| !continues_version(prefix, rest))
+/// Returns the columns of the rows that match a bare name.
+fn columns(name: &str, table: &[Row]) -> Columns {
+    let mut rows: Vec<&Row> = table.iter().filter(|row| fits(name, row)).collect();
+    rows.reverse();
+    rows.sort_by_key(|row| Reverse(row.prefix.len()));
+    rows.into_iter().fold(Columns::default(), |columns, row| {
+        let is_priced = row.is_open || released(name) == released(&row.prefix);
+        let prices = row.columns.prices.filter(|_| is_priced);
+        columns.or(Columns { prices, ..row.columns })
+    })
+}
+
+fn fits(name: &str, row: &Row) -> bool {
+    let rest = name.strip_prefix(&row.prefix);
+    rest.is_some_and(|rest| row.is_open || !continues_version(&row.prefix, rest))
 }
 
 /// Returns true if `rest` continues the version number at the end of `prefix`.
@@ -140,10 +136,14 @@ fn continues_version(prefix: &str, rest: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUILT_IN, Model, find, is_same, lookup, parse};
+    use super::{BUILT_IN, Family, Model, Row, is_same};
 
     fn window(name: &str) -> Option<u64> {
-        lookup(name, None).unwrap().map(|model| model.window)
+        Model::named(name).window
+    }
+
+    fn window_in(name: &str, table: &str) -> Option<u64> {
+        Model::find(name, Some(table)).unwrap().window
     }
 
     #[test]
@@ -164,19 +164,89 @@ mod tests {
 
     #[test]
     fn the_built_in_table_is_well_formed() {
-        assert_eq!(find("", BUILT_IN), Ok(None));
+        let table = Row::read_all(include_str!("models.txt")).unwrap();
+        assert!(table.len() > 100);
+        assert_eq!(table, *BUILT_IN);
     }
 
     #[test]
     fn the_prefix_in_each_row_finds_that_row() {
-        for (prefix, model) in BUILT_IN.lines().filter_map(|line| parse(line).unwrap()) {
-            assert_eq!(lookup(&prefix, None), Ok(Some(model)), "{prefix}");
+        for row in BUILT_IN.iter() {
+            let (model, own) = (Model::named(&row.prefix), row.columns);
+            for (found, own) in [(model.window, own.window), (model.max_output, own.max_output)] {
+                assert!(own.is_none() || found == own, "{}", row.prefix);
+            }
+            assert!(own.family.is_none_or(|it| it == model.family), "{}", row.prefix);
+            assert!(own.images.is_none_or(|it| it == model.images), "{}", row.prefix);
+            assert!(own.prices.is_none() || own.prices == model.prices, "{}", row.prefix);
+        }
+    }
+
+    #[test]
+    fn every_window_has_a_family() {
+        for row in BUILT_IN.iter() {
+            assert!(Model::named(&row.prefix).is_listed, "{}", row.prefix);
+        }
+    }
+
+    #[test]
+    fn a_price_is_for_the_named_model_only() {
+        let input = |name| Model::named(name).prices.and_then(|prices| prices.input);
+        for (name, price) in [
+            ("claude-opus-4-5", Some(5.0)),
+            ("anthropic/claude-opus-4.5", Some(5.0)),
+            ("us.anthropic.claude-haiku-4-5-20251001-v1:0", Some(1.0)),
+            ("gpt-4o-2024-08-06", Some(2.5)),
+            ("gpt-4o-2024-05-13", Some(5.0)),
+            ("gpt-4o-mini", Some(0.15)),
+            ("gpt-4o-audio-preview", None),
+            ("anthropic/claude-opus-4.5:free", None),
+            ("gpt-5.4-pro", None),
+            ("gemini-2.5-pro", None),
+            ("my-model", None),
+        ] {
+            assert_eq!(input(name), price, "{name}");
+        }
+        let own = Model::find("my-model-2", Some("my-* - - input=0 output=0")).unwrap();
+        assert_eq!(own.prices.and_then(|prices| prices.output), Some(0.0));
+    }
+
+    #[test]
+    fn a_column_of_the_user_replaces_only_that_column() {
+        let own = "claude 90000\ngpt-5* - - factor=1.2\nx - - family=qwen images=tiles:1:2";
+        let model = |name| Model::find(name, Some(own)).unwrap();
+        let claude = model("claude-opus-4-5");
+        assert_eq!((claude.window, claude.family), (Some(90_000), Family::Claude));
+        assert!(claude.prices.is_some());
+        let gpt = model("gpt-5.2");
+        assert_eq!((gpt.window, gpt.family, gpt.factor), (Some(272_000), Family::O200k, 1200));
+        assert_eq!((model("x").window, model("x").family), (None, Family::Qwen));
+    }
+
+    #[test]
+    fn audit_14_models_differ_only_if_both_are_listed() {
+        for (one, other, is) in [
+            ("claude-haiku-4-5", "claude-opus-5", true),
+            ("claude-haiku-4-5", "claude-3-5-sonnet", false),
+            ("claude-haiku-4-5", "claude-opus-4-6", false),
+            ("claude-opus-4-8", "claude-opus-5", false),
+            ("anthropic/Claude-Haiku-4-5", "openai/gpt-5-mini", true),
+            ("gpt-4-turbo", "gpt-4o", true),
+            ("grok-3", "grok-4", false),
+            ("grok-3", "kimi-k2", true),
+            ("o3", "chatgpt-4o-latest", false),
+            ("llama3.1:70b", "qwen2.5:7b", true),
+            ("my-deployment", "gpt-4o", false),
+            ("offline", "claude-haiku-4-5", false),
+            ("", "gpt-4o", false),
+        ] {
+            assert_eq!(Model::named(one).differs_from(other), is, "{one} {other}");
+            assert_eq!(Model::named(other).differs_from(one), is, "{other} {one}");
         }
     }
 
     #[test]
     fn provider_date_and_case_are_ignored() {
-        let haiku = Some(Model { window: 200_000, max_output: Some(64_000) });
         for name in [
             "claude-haiku-4-5",
             "claude-haiku-4-5-20251001",
@@ -187,7 +257,8 @@ mod tests {
             "anthropic/claude-haiku-4.5:beta",
             "us.anthropic.claude-haiku-4-5-20251001-v1:0",
         ] {
-            assert_eq!(lookup(name, None), Ok(haiku), "{name}");
+            let model = Model::named(name);
+            assert_eq!((model.window, model.max_output), (Some(200_000), Some(64_000)), "{name}");
         }
         assert_eq!(window("gpt-4o-mini-2024-07-18"), Some(128_000));
         assert_eq!(window("Qwen/Qwen3-32B-AWQ"), Some(40_960));
@@ -197,10 +268,9 @@ mod tests {
     fn the_longest_row_wins() {
         assert_eq!(window("gpt-4.1-nano"), Some(1_047_576));
         let table = "a 10\na-b-c 30\na-b 20\n";
-        let found = |name| lookup(name, Some(table)).unwrap().map(|model| model.window);
-        assert_eq!(found("a-b-c-d"), Some(30));
-        assert_eq!(found("a-b-d"), Some(20));
-        assert_eq!(found("a-d"), Some(10));
+        for (name, window) in [("a-b-c-d", 30), ("a-b-d", 20), ("a-d", 10)] {
+            assert_eq!(window_in(name, table), Some(window));
+        }
     }
 
     #[test]
@@ -211,8 +281,7 @@ mod tests {
         for name in ["gpt-5-mini", "gpt-5-2025-08-07", "gpt-5.2-codex", "claude-opus-5-20260801"] {
             assert!(window(name).is_some(), "{name}");
         }
-        let family = lookup("qwen3-4b", Some("qwen3 9000")).unwrap();
-        assert_eq!(family.map(|model| model.window), Some(9_000));
+        assert_eq!(window_in("qwen3-4b", "qwen3 9000"), Some(9_000));
     }
 
     #[test]
@@ -226,14 +295,14 @@ mod tests {
     fn the_users_rows_come_first() {
         let table =
             "# mine\n\nClaude 90000 4096 # the proxy allows no more\r\nlocal 4096 -\nlocal 8192";
-        let found = |name| lookup(name, Some(table)).unwrap();
-        assert_eq!(
-            found("claude-opus-4-5"),
-            Some(Model { window: 90_000, max_output: Some(4_096) })
-        );
-        assert_eq!(found("local"), Some(Model { window: 8_192, max_output: None }));
-        assert_eq!(found("gpt-4o"), lookup("gpt-4o", None).unwrap());
-        assert_eq!(lookup("Mine", Some("me/mine 100")), lookup("you/mine", Some("MINE 100")));
+        let limits = |name| {
+            let model = Model::find(name, Some(table)).unwrap();
+            (model.window, model.max_output)
+        };
+        assert_eq!(limits("claude-opus-4-5"), (Some(90_000), Some(4_096)));
+        assert_eq!(limits("local"), (Some(8_192), None));
+        assert_eq!(window_in("gpt-4o", table), window("gpt-4o"));
+        assert_eq!(window_in("Mine", "me/mine 100"), window_in("you/mine", "MINE 100"));
     }
 
     #[test]
@@ -246,9 +315,16 @@ mod tests {
             ("m 100 few", "the max output 'few' is not a number of tokens"),
             ("m 100 200", "the max output of 'm' is larger than its window"),
             ("m 100 50 fast", "'fast' is one column too many"),
+            ("m 100 50 speed=9", "there is no column 'speed'"),
+            ("m 100 family=x", "'family=x' is not valid"),
+            ("m 100 images=tiles:1", "'images=tiles:1' is not valid"),
+            ("m 100 factor=2.1", "'factor=2.1' is not valid"),
+            ("m 100 input=-1", "'input=-1' is not valid"),
+            ("m 100 input=1", "'m' has prices, but not for both input and output"),
         ] {
             let table = format!("# one\n\n{line}\n");
-            assert_eq!(lookup("gpt-4o", Some(&table)), Err(format!("line 3: {reason}")));
+            let found = Model::find("gpt-4o", Some(&table));
+            assert_eq!(found.unwrap_err(), format!("line 3: {reason}"));
         }
     }
 }

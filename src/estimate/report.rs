@@ -1,7 +1,7 @@
 //! Formats an estimate as text and as JSON.
 
 use crate::estimate::Unused;
-use crate::estimate::{Budget, Estimate};
+use crate::estimate::{Budget, Estimate, Family, Model};
 use crate::json::write::Members;
 use crate::messages::Message;
 use crate::printable::printable;
@@ -80,7 +80,12 @@ pub fn too_large(estimate: &Estimate, budget: Budget) -> String {
 /// Returns the breakdown as one JSON object: measured and estimated tokens, tokens by part, the window if it is known, the
 /// largest records, and each message.
 #[must_use]
-pub fn json(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budget>) -> String {
+pub fn json(
+    estimate: &Estimate,
+    messages: &[Message<'_>],
+    model: Option<Model<'_>>,
+    budget: Option<Budget>,
+) -> String {
     let mut numbers = vec![
         ("tokens", estimate.tokens),
         ("measured", estimate.measured),
@@ -103,6 +108,11 @@ pub fn json(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budget
     let members =
         numbers.into_iter().fold(Members::new(), |it, (name, value)| it.number(name, value));
     let members = members.optional(Members::string, "unused_why", estimate.unused.map(Unused::why));
+    let family = model.map_or(Family::Unknown, |model| model.family);
+    let factor = model.filter(|model| model.factor != 1000).map(|it| it.factor as f64 / 1000.0);
+    let members = members.optional(Members::string, "model", model.map(|model| model.name));
+    let members = members.string("family", family.name());
+    let members = members.optional(Members::decimal, "factor", factor);
     Scale::add_to(estimate.scale, members)
         .objects("largest", estimate.largest(messages), |it, record| {
             let it = it.string("id", &record.id).string("part", record.part.name());

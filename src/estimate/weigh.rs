@@ -1,8 +1,9 @@
 //! The weights of messages and of their blocks, in units of [`text::UNIT`]: text by the model's tokenizer family, images by size, and a
 //! fixed weight for what a provider adds around each message, call and result.
 
+use super::images::{self, ImageRule};
 use super::items::{Item, Part};
-use super::{Family, Method, Request, images, text};
+use super::{Family, Method, Model, Request, text};
 use crate::json::{self, Object, elements};
 use crate::messages::Message;
 use crate::record::content::{Block, BlockKind, Content};
@@ -42,22 +43,32 @@ pub(super) fn tokens(weight: u64) -> u64 {
 pub(super) struct Weigher {
     method: Method,
     family: Family,
+    images: ImageRule,
+    /// The factor for text and overheads, in thousandths.
+    factor: u64,
 }
 
 impl Weigher {
     /// Returns a weigher that uses the family of the request's model.
     pub fn new(request: Request<'_, '_>, method: Method) -> Weigher {
-        Weigher { method, family: Family::of(request.model) }
+        let weigher = Weigher { method, ..Weigher::of(Family::Unknown) };
+        request.model.map_or(weigher, |Model { family, images, factor, .. }| Weigher {
+            family,
+            images,
+            factor,
+            ..weigher
+        })
     }
 
     /// Returns a weigher for the tokenizers of a family.
     pub fn of(family: Family) -> Weigher {
-        Weigher { method: Method::Script, family }
+        let images = ImageRule::default();
+        Weigher { method: Method::Script, family, images, factor: 1000 }
     }
 
     /// Returns the basis of its estimates.
     pub fn basis(self) -> Option<Basis> {
-        super::basis(self.family)
+        super::basis(self.family, self.factor)
     }
 
     fn overheads(self) -> Overheads {
@@ -67,10 +78,20 @@ impl Weigher {
         }
     }
 
+    /// Multiplies a weight by the factor.
+    fn scaled(self, weight: u64) -> u64 {
+        (weight * self.factor).div_ceil(1000)
+    }
+
+    /// Returns the weight of an overhead of `count` tokens.
+    fn fixed(self, count: u64) -> u64 {
+        self.scaled(count * text::UNIT)
+    }
+
     /// Returns the weight of a text in units of [`text::UNIT`].
     pub fn text(self, text: &str) -> u64 {
         match self.method {
-            Method::Script => text::weigh(text, self.family),
+            Method::Script => self.scaled(text::weigh(text, self.family)),
             Method::Chars4 => text.chars().count() as u64 / 4 * text::UNIT,
         }
     }
@@ -93,7 +114,7 @@ impl Weigher {
     fn tools(self, tools: &str) -> u64 {
         match elements(tools) {
             Some(none) if none.is_empty() => 0, // is sent as a request without tools
-            _ => self.overheads().tools * text::UNIT + self.text(tools),
+            _ => self.fixed(self.overheads().tools) + self.text(tools),
         }
     }
 
@@ -122,7 +143,7 @@ impl Weigher {
         if items.is_empty() {
             items.push(item(role, None, 0));
         }
-        items[0].weight += self.ours(|| MESSAGE * text::UNIT);
+        items[0].weight += self.ours(|| self.fixed(MESSAGE));
         items
     }
 
@@ -145,11 +166,11 @@ impl Weigher {
             BlockKind::Text | BlockKind::Blank => string("text"),
             BlockKind::ToolUse { .. } => {
                 let input = object.get("input").map_or(0, |input| self.text(&as_sent(input)));
-                self.ours(|| self.overheads().call * text::UNIT + string("name")) + input
+                self.ours(|| self.fixed(self.overheads().call) + string("name")) + input
             }
             BlockKind::ToolResult { .. } => {
                 let (own, images) = object.get("content").map_or((0, 0), |raw| self.result(raw));
-                return (self.ours(|| self.overheads().result * text::UNIT) + own, images);
+                return (self.ours(|| self.fixed(self.overheads().result)) + own, images);
             }
             BlockKind::Thinking { .. } => {
                 let is_redacted = object.get("thinking").is_none();
@@ -188,7 +209,7 @@ impl Weigher {
             Some("base64") if is_document => {
                 (data.len() as u64 / DOCUMENT_BYTES * text::UNIT).max(unknown)
             }
-            Some("base64") => images::tokens(&data, self.family) * text::UNIT,
+            Some("base64") => self.images.tokens(&data) * text::UNIT,
             _ => unknown,
         }
     }

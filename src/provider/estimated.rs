@@ -1,7 +1,7 @@
 //! Decisions that need an estimate of the prompt: whether it fits, for a provider that would truncate it; whether an
 //! ambiguous refusal is an overflow; and whether the provider truncated the prompt.
 
-use crate::estimate::{self, Estimate, Method};
+use crate::estimate::{self, Estimate, Method, Model};
 use crate::messages::Message;
 use crate::provider::failure::FailureClass;
 use crate::provider::ollama::{self, Cut};
@@ -23,7 +23,7 @@ pub fn prompt(request: &ModelRequest<'_, '_>) -> u64 {
 /// Returns the parts of a request that the estimator needs.
 pub(super) fn to_estimate<'r, 'a>(request: &ModelRequest<'r, 'a>) -> estimate::Request<'r, 'a> {
     let ModelRequest { messages, system, tools, model, .. } = *request;
-    estimate::Request { messages, system, tools, model: Some(model) }
+    estimate::Request { messages, system, tools, model: Some(Model::named(model)) }
 }
 
 /// Returns a deliberately low estimate of the tokens that are sent, for decisions where an overestimate does harm. Some

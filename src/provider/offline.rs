@@ -5,7 +5,7 @@
 //! everything else with the number of messages and the last line of the prompt. This is enough to try claw-turn and its
 //! guard against overflows without an account.
 
-use crate::estimate::{self, Estimate, Family, Method};
+use crate::estimate::{self, Estimate, Method, Model};
 use crate::json::write::Members;
 use crate::messages::Message;
 use crate::provider::call::Ask;
@@ -35,7 +35,8 @@ pub fn answer(ask: Ask, request: &ModelRequest<'_, '_>, window: u64) -> Answer {
              decrease input length or `max_tokens` and try again"
         ));
     }
-    let tokens = |text: &str| estimate::tokens_of(text, Family::of(Some(request.model)));
+    let family = Model::named(request.model).family;
+    let tokens = |text: &str| estimate::tokens_of(text, family);
     let fits = |text: &str| tokens(text) <= request.max_tokens;
     let text = reply(request.messages, fits);
     let (text, stop_reason) = cut(&text, fits);

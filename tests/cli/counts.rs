@@ -472,3 +472,41 @@ fn a_count_of_an_older_tokenizer_is_not_used_for_a_newer_model() {
         assert_eq!((&found["measured"], &found["unused_why"]), (&measured, &why), "{model}");
     }
 }
+
+#[test]
+fn a_calibrated_model_is_estimated_as_its_provider_counts() {
+    let sandbox = Sandbox::new();
+    append(&sandbox, FILE, json!({"type": "user", "content": "Hi."}).to_string());
+    let model = "claude-opus-4-5";
+    let reply = |count: u64| {
+        let usage = json!({"input_tokens": count, "output_tokens": 3});
+        json!({"type": "assistant", "content": "Yes.", "model": model, "usage": usage}).to_string()
+    };
+    let calibrate = || sandbox.cmd("claw-estimate").args(["--calibrate", FILE]).assert();
+    append(&sandbox, FILE, reply(5010));
+    calibrate().failure().code(5).stderr(contains("cannot calibrate: no model has counts"));
+    append(&sandbox, FILE, json!({"type": "user", "content": words(4000)}).to_string());
+    let ours = |args: &[&str]| {
+        let messages = sandbox.cmd("claw-rebuild").arg(FILE).assert().success();
+        let messages = messages.get_output().stdout.clone();
+        let run = sandbox.cmd("claw-estimate").args(["--model", model, "--json"]).args(args);
+        run.write_stdin(messages).assert().success().json_one()
+    };
+    let plain = ours(&[]);
+    let tokens = plain["tokens"].as_u64().expect("a number");
+    // The provider adds 5000 tokens to each prompt, and counts a tenth more.
+    append(&sandbox, FILE, reply(5010 + tokens * 11 / 10));
+    let row = calibrate().success();
+    let row = String::from_utf8_lossy(&row.get_output().stdout).into_owned();
+    let factor = row.split_whitespace().find_map(|it| it.strip_prefix("factor="));
+    let factor: f64 = factor.expect("a factor").parse().expect("a number");
+    assert!((1.08..1.12).contains(&factor), "{row}");
+    sandbox.write("models", row);
+    let calibrated = ours(&["--models", "models"]);
+    let ratio = calibrated["tokens"].as_f64().expect("a number") / tokens as f64;
+    assert!((ratio - factor).abs() < 0.01, "{ratio} {factor}");
+    assert_eq!(calibrated["factor"], json!(factor));
+    assert_eq!((&plain["factor"], &plain["family"]), (&Value::Null, &json!("claude")));
+    let found = estimate(&sandbox, &["--model", "my-model"], &[]).json_one();
+    assert_eq!((&found["model"], &found["family"]), (&json!("my-model"), &json!("unknown")));
+}

@@ -78,8 +78,9 @@ impl CheckpointRun<'_> {
         let messages = messages(input)?;
         require_meta(&messages)?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
-        let model = self.model.model();
-        let request = Request { messages: &messages, system, tools, model: model.as_deref() };
+        let name = self.model.model();
+        let model = name.as_deref().map(|name| self.model.known(name)).transpose()?;
+        let request = Request { messages: &messages, system, tools, model };
         let gauge = Gauge::new(request, None);
         log.unused_count(gauge.unused());
         let tokens = gauge.tokens(request);

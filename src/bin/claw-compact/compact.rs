@@ -13,7 +13,7 @@ use clawutils::compact::cut::CutRule;
 use clawutils::compact::pieces::Pieces;
 use clawutils::compact::request::{self, SummaryPrompt};
 use clawutils::compact::{CutPlan, KEEP_USER, MadeSummary, Strategy, Task};
-use clawutils::estimate::{Budget, Refused, Request};
+use clawutils::estimate::{Budget, Model, Refused, Request};
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::messages::{self as msg, Message};
@@ -90,8 +90,8 @@ pub struct CompactRun<'s> {
     pub refused: Option<Refused>,
     /// The system prompt and the tools.
     pub extras: Extras,
-    /// The name of the conversation's model.
-    pub model_name: Option<String>,
+    /// The conversation's model.
+    pub known_model: Option<Model<'s>>,
 }
 
 impl CompactRun<'_> {
@@ -140,7 +140,7 @@ impl CompactRun<'_> {
 
     pub(crate) fn task<'r, 'a>(&'r self, messages: &'r [Message<'a>]) -> Task<'r, 'a> {
         let (system, tools) = (self.extras.system.as_deref(), self.extras.tools.as_deref());
-        let model = self.model_name.as_deref();
+        let model = self.known_model;
         let request = Request { messages, system, tools, model };
         let rule = match self.args.keep_tokens {
             Some(tokens) => CutRule::Tail(tokens),

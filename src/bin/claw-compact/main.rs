@@ -47,9 +47,10 @@ fn main() -> ExitCode {
         let extras = args.request.read()?;
         let refused = args.refused.read()?;
         let budget = args.budget.budget(&args.model, refused.as_ref())?;
-        let model_name = args.model.model();
+        let name = args.model.model();
+        let known_model = name.as_deref().map(|name| args.model.known(name)).transpose()?;
         let (args, operands, model) = (&args.compact, &args.operands, &args.model);
-        let session = CompactRun { args, model, budget, refused, extras, model_name };
+        let session = CompactRun { args, model, budget, refused, extras, known_model };
         if args.retry {
             return session.retry(&operands.transcripts()?, log);
         }

@@ -10,8 +10,10 @@ use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, DialectArgs, LogArgs, Operands, Output, arguments};
+use clawutils::estimate::calibrate::{MIN_GROWTH, calibrate};
 use clawutils::estimate::{Estimate, Method, Request, report};
 use clawutils::exit::{self, Exit};
+use clawutils::messages::Message;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -48,6 +50,9 @@ struct Args {
     /// Exit with 3 if the estimate reaches the window less the reserve
     #[arg(long)]
     check: bool,
+    /// Write a table of models with a factor for each model that has counts in a transcript
+    #[arg(long, conflicts_with_all = ["json", "bar", "parts", "check", "count"])]
+    calibrate: bool,
     /// Method of estimating text
     #[arg(long, value_name = "METHOD", default_value = "script")]
     method: Method,
@@ -64,10 +69,14 @@ fn main() -> ExitCode {
         let source = Source::open(&args.operands, &args.dialect)?;
         let _progress = log.wait_for("estimating");
         let messages = source.messages(log)?;
+        if args.calibrate {
+            return write_factors(&messages);
+        }
         let extras = args.request.read()?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
-        let model = args.model.model();
-        let request = Request { messages: &messages, system, tools, model: model.as_deref() };
+        let name = args.model.model();
+        let model = name.as_deref().map(|name| args.model.known(name)).transpose()?;
+        let request = Request { messages: &messages, system, tools, model };
         let mut estimate = Estimate::of(request, args.method);
         let own = estimate.unmeasured;
         let counted = args.count.count(&messages, &args.request, &args.model, own, log)?;
@@ -81,7 +90,7 @@ fn main() -> ExitCode {
         };
         let mut out = Output::open();
         let line = match (args.json, args.bar, budget) {
-            (true, _, budget) => report::json(&estimate, &messages, budget),
+            (true, _, budget) => report::json(&estimate, &messages, model, budget),
             (_, true, Some(budget)) => report::bar(&estimate, budget),
             (_, true, None) => report::without_window(&estimate),
             _ => estimate.tokens.to_string(),
@@ -97,4 +106,21 @@ fn main() -> ExitCode {
             None => Ok(Exit::Done),
         }
     })
+}
+
+/// Writes the rows that calibrate the estimates for the models in the messages.
+fn write_factors(messages: &[Message<'_>]) -> anyhow::Result<Exit> {
+    let rows = calibrate(messages);
+    if rows.is_empty() {
+        let text = format!(
+            "cannot calibrate: no model has counts for prompts that grow by {MIN_GROWTH} tokens; give a longer transcript"
+        );
+        return exit::fail(Exit::NoGain, text);
+    }
+    let mut out = Output::open();
+    for row in rows {
+        writeln!(out, "{row}").context("cannot write '<stdout>'")?;
+    }
+    out.finish()?;
+    Ok(Exit::Done)
 }

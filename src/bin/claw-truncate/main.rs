@@ -67,8 +67,9 @@ fn main() -> ExitCode {
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
         let refused = args.refused.read()?;
         let budget = args.budget.known_budget(&args.model, refused.as_ref())?;
-        let model = args.model.model();
-        let beside = Request { messages: &[], system, tools, model: model.as_deref() };
+        let name = args.model.model();
+        let model = name.as_deref().map(|name| args.model.known(name)).transpose()?;
+        let beside = Request { messages: &[], system, tools, model };
         let request = Request { messages: &messages, ..beside };
         let gauge = Refused::gauge(refused.as_ref(), request);
         log.unused_count(gauge.unused());
