@@ -28,10 +28,15 @@ pub fn begin(place: &SessionPlace, transcript: Option<&Path>) {
     }
     let given = place.index.database.store_path.clone();
     let database = given.unwrap_or_else(|| sessions.join("index.db"));
-    let name = database.display();
+    let cannot = |why| {
+        let name = database.display();
+        place.log.note(&format!("cannot keep the index in '{name}': {why}"));
+    };
     if is_foreign(&database).unwrap_or(false) {
-        let why = "it is a database of another program; set store-path to another file";
-        return place.log.note(&format!("cannot keep the index in '{name}': {why}"));
+        return cannot("it is a database of another program; set store-path to another file");
+    }
+    if std::path::absolute(&database).is_ok_and(|path| !path.parent().is_some_and(Path::is_dir)) {
+        return cannot("no such directory; make it, or set store-path to another file");
     }
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", SCRIPT, "claw-session"]).arg("--db").arg(&database);
@@ -40,8 +45,7 @@ pub fn begin(place: &SessionPlace, transcript: Option<&Path>) {
     shell.env("CLAW_CONFIG", "/dev/null").env_remove("CLAW_PROFILE");
     shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     if !shell.status().is_ok_and(|status| status.success()) {
-        let why = "claw-index cannot be run; install it, or set store to jsonl";
-        place.log.note(&format!("cannot keep the index '{name}': {why}"));
+        cannot("claw-index cannot be run; install it, or set store to jsonl");
     }
 }
 

@@ -112,7 +112,10 @@ fn a_turn_succeeds_whatever_the_state_of_the_index_is() {
     held.rollback().expect("a rollback");
     await_count(&sandbox, DATABASE, "SELECT count(*) FROM turns", 1);
     drop(holder);
-    turn("export CLAW_STORE_PATH=none/i.db", "");
+    turn(
+        "export CLAW_STORE_PATH=none/i.db",
+        "claw-session: cannot keep the index in 'none/i.db': no such directory; make it, or set store-path to another file\n",
+    );
     turn("export CLAW_STORE_PATH=/dev/full", "");
     turn("mkdir -p d; export CLAW_STORE_PATH=d", "");
     turn("echo text >t; export CLAW_STORE_PATH=t", "");
