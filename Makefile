@@ -15,8 +15,7 @@
 # make shells     run the tests of the scripts with other shells and the tools of busybox
 # make portable   check that the code compiles for other systems
 # make audit      check licences, sources and duplicates of all dependencies
-# make chroot     run the demo, the checks and the Debian package on a minimal Debian; needs root
-# make release    check that everything is ready for a release, and make all packages
+# make release    check that everything is ready for a release, and make all packages, without publishing them
 
 PREFIX = /usr/local
 DESTDIR =
@@ -100,9 +99,6 @@ portable:
 audit:
 	$(CARGO) deny --all-features check
 
-chroot:
-	sh scripts/dev/chroot
-
 release:
 	sh scripts/dev/release
 
@@ -130,4 +126,4 @@ check-full:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
 .PHONY: build static demo check recall bench pictures html fuzz built install uninstall check-full completions source tarball deb \
-	formula shells portable audit chroot release
+	formula shells portable audit release
