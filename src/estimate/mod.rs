@@ -451,6 +451,33 @@ mod tests {
     }
 
     #[test]
+    fn the_input_of_a_call_is_weighed_as_the_model_reads_it() {
+        let line = |input: &str| {
+            format!(
+                r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"a","name":"f","input":{input}}}]}}"#
+            )
+        };
+        let tokens = |input: &str, model: &str| {
+            let line = line(input);
+            let messages = messages::read("t", line.as_bytes()).unwrap();
+            let request = Request {
+                messages: &messages,
+                model: Some(Model::named(model)),
+                ..Request::default()
+            };
+            Estimate::of(request, Method::Script).tokens
+        };
+        let escaped = format!(r#"{{"x":"{}"}}"#, r#"a \"word\"\n"#.repeat(200));
+        // Claude's provider counts the decoded text, the templates of others hold JSON.
+        let in_text = |family| super::tokens_of(&escaped, family);
+        assert!(tokens(&escaped, "claude-sonnet-4-5") < in_text(Family::Claude));
+        assert!(tokens(&escaped, "gpt-4") > in_text(Family::Cl100k));
+        for input in ["{}", r#"{"x":[1,{"y":"\u00e9"}],"z":null}"#] {
+            assert!(tokens(input, "claude-sonnet-4-5") >= 50, "{input}");
+        }
+    }
+
+    #[test]
     fn chars4_counts_like_claw0() {
         let line = r#"{"role":"user","content":[{"type":"text","text":"日本語日本語"},{"type":"text","text":"abc"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"not counted"}]}]}"#;
         let messages = messages::read("t", line.as_bytes()).unwrap();

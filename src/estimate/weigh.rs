@@ -24,9 +24,11 @@ struct Overheads {
     tools: u64,
 }
 
-/// Measured in a real session with claude-sonnet-4-5: 52 tokens per call and 13 per result, with fewer tokens for the
-/// input than its JSON has. Anthropic documents 264 to 530 tokens for tools, depending on the model.
-const OF_CLAUDE: Overheads = Overheads { call: 40, result: 14, tools: 530 };
+/// Measured in a real session with claude-sonnet-4-5: 48 tokens per call beside its decoded input, 13 per result. Anthropic
+/// documents 264 to 530 tokens for tools, depending on the model.
+const OF_CLAUDE: Overheads = Overheads { call: 48, result: 14, tools: 530 };
+/// As Claude's; but the input of a call is weighed as JSON, whose quotes and braces are a few tokens.
+const OF_UNKNOWN: Overheads = Overheads { call: 40, ..OF_CLAUDE };
 /// From the chat templates of open models. OpenAI and Google do not document theirs.
 const OF_OTHERS: Overheads = Overheads { call: 20, result: 10, tools: 100 };
 
@@ -73,7 +75,8 @@ impl Weigher {
 
     fn overheads(self) -> Overheads {
         match self.family {
-            Family::Claude | Family::NewerClaude | Family::Unknown => OF_CLAUDE,
+            Family::Claude | Family::NewerClaude => OF_CLAUDE,
+            Family::Unknown => OF_UNKNOWN,
             _ => OF_OTHERS,
         }
     }
@@ -165,7 +168,7 @@ impl Weigher {
         let own = match block.kind {
             BlockKind::Text | BlockKind::Blank => string("text"),
             BlockKind::ToolUse { .. } => {
-                let input = object.get("input").map_or(0, |input| self.text(&as_sent(input)));
+                let input = object.get("input").map_or(0, |input| self.text(&self.input(input)));
                 self.ours(|| self.fixed(self.overheads().call) + string("name")) + input
             }
             BlockKind::ToolResult { .. } => {
@@ -180,6 +183,15 @@ impl Weigher {
             BlockKind::Other => self.ours(|| self.text(&block.raw)),
         };
         (own, 0)
+    }
+
+    /// Returns the input of a call as a model reads it. Claude's counts are those of the decoded members, not of JSON.
+    fn input(self, json: &str) -> Cow<'_, str> {
+        let is_decoded = matches!(self.family, Family::Claude | Family::NewerClaude);
+        match Object::parse(json) {
+            Ok(input) if is_decoded && self.method == Method::Script => decoded(&input).into(),
+            _ => as_sent(json),
+        }
     }
 
     /// Returns the weight of a result's content without its images, and that of the images.
@@ -213,6 +225,15 @@ impl Weigher {
             _ => unknown,
         }
     }
+}
+
+/// Returns the names and values of members, one on each line, without quotes and escapes.
+fn decoded(input: &Object<'_>) -> String {
+    let line = |member: json::Member<'_>| {
+        let value = json::string(member.value).unwrap_or_else(|| as_sent(member.value));
+        format!("{}: {value}\n", member.name())
+    };
+    input.members().map(line).collect()
 }
 
 /// Returns JSON with its `\u` escapes decoded, as a model reads it.

@@ -1,6 +1,6 @@
 //! Laws of tool results that are shortened repeatedly: each record describes the original result, rebuilding
 //! with the records gives the messages that `truncate` produced, and retracting the records restores the
-//! original messages.
+//! original messages. The request is within the budget, if it can be.
 
 use super::any::{Law, lines, rebuild, same};
 use super::choices::Choices;
@@ -91,7 +91,14 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
         min_gain: 0,
         budget,
     };
+    let mut least = messages.clone();
     let outcome = truncate(&mut messages, Request::default(), gauge, options);
+    // A request that is still over the budget is as small as it can be.
+    let none = TruncateOptions { budget: 0, ..options };
+    let least = truncate(&mut least, Request::default(), gauge, none).after;
+    if outcome.after > budget && outcome.after > least {
+        return Err(format!("{} tokens, budget {budget}, at least {least}", outcome.after));
+    }
     for record in &outcome.records {
         let said: Value = serde_json::from_str(record).map_err(|error| error.to_string())?;
         let index = said["tool_use_id"].as_str().and_then(|id| id[5..].parse().ok()).unwrap_or(0);
