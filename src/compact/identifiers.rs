@@ -252,10 +252,15 @@ mod tests {
             "This and/or that, e.g. so.",
             "It is 5 of 12 now",
             "Really? Yes!",
+            "cd ../a",
             "日本語",
         ] {
             assert_eq!(names(words).collect::<Vec<_>>(), [""; 0], "{words}");
         }
+        let path = "/usr".repeat(75);
+        assert_eq!(names(&path).collect::<Vec<_>>(), [&path]);
+        let too_long = path + "x";
+        assert_eq!(names(&too_long).collect::<Vec<_>>(), [""; 0]);
     }
 
     #[test]
