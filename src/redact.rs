@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_inputs_and_results_are_redacted() {
+    fn text_in_every_kind_of_record_is_redacted() {
         for (record, count) in [
             (
                 r#"{"type":"tool_use","tool_use_id":"t","name":"f","input":{"id":"s3cret-1","a":[{"type":"s3cret-2"}]}}"#,

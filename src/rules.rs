@@ -19,7 +19,7 @@ pub struct Violation {
     /// The problem, with the ids concerned.
     pub what: String,
     /// True if the messages are valid but incomplete: there are none, the last one is the assistant's, or a tool call
-    /// at the end has no result yet. Further records complete them. They cannot repair any other violation.
+    /// at the end has no result yet. Further records can complete the messages, but cannot repair any other violation.
     pub unfinished: bool,
 }
 

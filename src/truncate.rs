@@ -33,7 +33,7 @@ pub struct TruncateOptions {
     pub head_ratio: f64,
     /// The most tokens that the whole request may have.
     pub budget: u64,
-    /// The fewest tokens to save; if less can be saved, nothing is changed.
+    /// The fewest tokens to save; if fewer can be saved, nothing is changed.
     pub min_gain: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct TruncateOutcome {
     pub shortened: usize,
     /// The number of images and documents that were left out.
     pub left_out: usize,
-    /// The tokens that could have been saved, if they are fewer than `min_gain`; nothing was changed then.
+    /// The tokens that could have been saved, if there were fewer than `min_gain`. In that case, nothing was changed.
     pub too_small_gain: Option<u64>,
     /// A truncation record for each result that changed, without id and time.
     pub records: Vec<String>,
@@ -141,8 +141,8 @@ pub fn truncate_counted(
     }
 }
 
-/// Shortens a result toward the floor until the request is within the budget: first no further than necessary, as
-/// estimated from the result's own tokens per character.
+/// Shortens a result to bring the request within the budget: first to the length that is presumably necessary, by the
+/// tokens per character of this result, and if that is not enough, to the floor.
 fn shorten_to_budget<'a>(
     result: &mut ReadResult<'a>,
     messages: &mut [Message<'a>],
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn v44_a_result_is_short_with_a_tiny_budget() {
+    fn v44_a_long_result_becomes_short_with_a_tiny_window() {
         let results = ["y".repeat(50_000)];
         for window in [1, 10, 100] {
             let (lines, outcome) =

@@ -119,7 +119,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Adds the call that produced a record, if this is a reply, compaction or checkpoint with a `usage` member.
+    /// Adds the call that produced a record, if the record is a reply, compaction or checkpoint with a `usage` member.
     pub fn take(&mut self, record: &Object<'_>, place: &Place) {
         let kind = record.string("type").unwrap_or_default();
         if !matches!(&*kind, "assistant" | "compaction" | "checkpoint") {

@@ -1,4 +1,4 @@
-//! Converts messages alone, without the rest of a request, to the form of a provider's API.
+//! Converts only the messages of a request to the form of a provider's API.
 //!
 //! claw-call converts the messages of its requests in the same way, but sends thinking only to Anthropic's API.
 
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_get_the_form_of_each_api() {
+    fn messages_are_converted_for_each_api() {
         let image = r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,eA=="}}"#;
         let openai = [
             r#"{"role":"user","content":"look \u00e9"}"#,

@@ -1,6 +1,6 @@
 //! Messages in the form of Gemini's API.
 //!
-//! The results of a message and the user's text after them are parts of one message, because roles alternate. A
+//! Roles must alternate, so tool results and the user's text after them become parts of one message. A
 //! `functionResponse` has the id of its call, and the text of the result as `output`.
 
 use crate::json::write::Members;

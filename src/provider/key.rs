@@ -47,8 +47,8 @@ impl KeySource {
     /// Reads the key.
     ///
     /// # Errors
-    /// Status 77 if others may read the file, the command fails, or there is no key; 74 or 77 if the file cannot be
-    /// read; 78 if the key contains bytes that a header cannot hold.
+    /// Status 77 if other users have access to the file, the command fails, or there is no key; 74 or 77 if the file
+    /// cannot be read; 78 if the key contains white space, control or non-ASCII characters.
     pub fn read(&self) -> anyhow::Result<String> {
         let key = match self {
             KeySource::File(path) => read_file(path)?,

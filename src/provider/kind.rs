@@ -14,7 +14,7 @@ pub enum Provider {
     Openai,
     /// Ollama's own API
     Ollama,
-    /// Inside the program: no network, no key, a window of 200000 tokens unless another is set
+    /// Built into the program, without network or key; its window is 200000 tokens by default
     Offline,
 }
 
@@ -80,7 +80,7 @@ impl Provider {
     /// default.
     #[must_use]
     pub fn default_url(self, variables: Variables<'_>) -> String {
-        let (name, usual) = match self {
+        let (name, default) = match self {
             Provider::Anthropic => ("ANTHROPIC_BASE_URL", anthropic::BASE_URL),
             Provider::Openai => ("OPENAI_BASE_URL", openai::BASE_URL),
             Provider::Ollama => {
@@ -88,7 +88,7 @@ impl Provider {
             }
             Provider::Offline => return "offline".to_owned(),
         };
-        variables.text(name).unwrap_or_else(|| usual.to_owned())
+        variables.text(name).unwrap_or_else(|| default.to_owned())
     }
 
     /// Returns the variables that can hold the provider's key for this base URL.
@@ -109,9 +109,9 @@ impl Provider {
     }
 }
 
-/// Returns the URL for a value of `OLLAMA_HOST`, interpreted as Ollama's own client does. Without a scheme it is
-/// HTTP on port 11434 (for `ollama.com`, HTTPS on port 443); with a scheme, its default port applies. A wildcard
-/// address, which only a server can listen on, means this machine.
+/// Returns the URL for a value of `OLLAMA_HOST`, interpreted as Ollama's own client does. The default scheme is HTTP
+/// on port 11434 (for `ollama.com`, HTTPS on port 443); if the scheme is given, its own default port applies. A
+/// wildcard address, which only a server can listen on, means this machine.
 fn ollama_url(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("", host));
@@ -125,7 +125,7 @@ fn ollama_url(host: &str) -> String {
     };
     let is_cloud = scheme.is_empty() && name == "ollama.com";
     let scheme = if is_cloud { "https" } else { scheme };
-    let usual = match scheme {
+    let default_port = match scheme {
         "http" => 80,
         "https" => 443,
         _ => 11434,
@@ -136,7 +136,7 @@ fn ollama_url(host: &str) -> String {
         name => name,
     };
     let scheme = if scheme.is_empty() { "http" } else { scheme };
-    format!("{scheme}://{name}:{}{path}", port.unwrap_or(usual))
+    format!("{scheme}://{name}:{}{path}", port.unwrap_or(default_port))
 }
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ollama_host_is_read_like_ollamas_client_does() {
+    fn ollama_host_is_interpreted_as_ollamas_client_does() {
         for (host, url) in [
             ("", "http://127.0.0.1:11434"),
             ("box", "http://box:11434"),

@@ -122,7 +122,7 @@ pub struct Reply {
     pub blocks: Vec<String>,
     /// The model that answered.
     pub model: Option<String>,
-    /// The stop reason, in Anthropic's vocabulary if that has a word for it, otherwise the provider's.
+    /// The stop reason: Anthropic's word for it if there is one, otherwise the provider's.
     pub stop_reason: Option<String>,
     /// The token usage, as the provider sent it.
     pub usage: Option<String>,
@@ -228,7 +228,7 @@ impl Reply {
         self.clone().take_records(provider)
     }
 
-    /// Does what [`Reply::to_records`] does, but moves the blocks, which may be long, out of the reply.
+    /// Like [`Reply::to_records`], but moves the blocks, which may be long, out of the reply.
     #[must_use]
     pub fn take_records(&mut self, provider: &str) -> Records {
         let mut records = Records::default();

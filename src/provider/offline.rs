@@ -62,20 +62,20 @@ fn refuse(message: &str) -> Answer {
 /// Returns the answer. `fits` returns true if a text is within `max_tokens` by estimate.
 fn reply(messages: &[Message<'_>], fits: impl Fn(&str) -> bool) -> String {
     let last = messages.iter().rev().find(|message| message.is_from_user());
-    let said = last.map(|message| message.content.says()).unwrap_or_default();
-    match said.split_once("\n<conversation ") {
+    let prompt = last.map(|message| message.content.says()).unwrap_or_default();
+    match prompt.split_once("\n<conversation ") {
         Some((asked, quoted)) if messages.len() == 1 => {
             let lines = digest(quoted);
             let write = |most: usize| match asked.contains("\"open_questions\"") {
                 true => checkpoint(&lines[..most]),
                 false => summary(&lines[..most]),
             };
-            // Take the longest text that fits.
+            // Take the text with the most lines that fits.
             let mut texts = (0..=lines.len()).rev().map(write);
             texts.find(|text| fits(text)).unwrap_or_default()
         }
         _ => {
-            let line = said.lines().next_back().unwrap_or_default();
+            let line = prompt.lines().next_back().unwrap_or_default();
             let line: String = line.chars().take(200).collect();
             format!("Reply to {} messages: {line}", messages.len())
         }
@@ -97,7 +97,8 @@ fn checkpoint(lines: &[String]) -> String {
         .into_json()
 }
 
-/// Returns the first line of each quoted message, but at most eleven lines.
+/// Returns a line for each of the first eleven quoted messages that have text: the title and the first 60 characters
+/// of the first line that is not blank.
 fn digest(quoted: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut title = "";
@@ -116,7 +117,7 @@ fn digest(quoted: &str) -> Vec<String> {
     lines
 }
 
-/// Cuts an answer to what `fits`. Also returns the stop reason.
+/// Truncates an answer after the last word that `fits`. Also returns the stop reason.
 fn cut(text: &str, fits: impl Fn(&str) -> bool) -> (String, &'static str) {
     if fits(text) {
         return (text.to_owned(), "end_turn");

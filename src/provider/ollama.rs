@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_url_may_end_in_a_slash_or_an_api() {
+    fn a_base_url_may_end_in_a_slash_or_an_api_path() {
         for base in ["http://x", "http://x/", "http://x/api", "http://x/api/", "http://x/v1/"] {
             assert_eq!(url(base), "http://x/api/chat");
         }
@@ -275,8 +275,8 @@ mod tests {
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
         let body = body(&request(&messages));
         let body = Object::parse(&body).unwrap();
-        let said = elements(body.get("messages").unwrap()).unwrap()[1];
-        let answer = format!(r#"{{"message":{said},"done":true,"done_reason":"stop"}}"#);
+        let sent = elements(body.get("messages").unwrap()).unwrap()[1];
+        let answer = format!(r#"{{"message":{sent},"done":true,"done_reason":"stop"}}"#);
         let reply = read(&Object::parse(&answer).unwrap()).unwrap();
         let own: Vec<&str> = messages[1].blocks().skip(1).map(|block| block.raw.as_ref()).collect();
         assert_eq!(reply.blocks, own);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_gives_the_same_reply_as_a_complete_answer_wherever_it_is_cut() {
+    fn a_stream_split_anywhere_gives_the_same_reply_as_a_complete_answer() {
         let expected = read(&Object::parse(WHOLE).unwrap()).unwrap();
         let blocks = [
             r#"{"type":"text","text":"日本 \ud83d\ude00"}"#,

@@ -243,9 +243,9 @@ mod tests {
     fn sent_messages_read_back_as_the_same_blocks() {
         let body = sent(LINES);
         let body = Object::parse(&body).unwrap();
-        let said = elements(body.get("messages").unwrap()).unwrap()[1];
+        let message = elements(body.get("messages").unwrap()).unwrap()[1];
         let answer =
-            format!(r#"{{"choices":[{{"message":{said},"finish_reason":"tool_calls"}}]}}"#);
+            format!(r#"{{"choices":[{{"message":{message},"finish_reason":"tool_calls"}}]}}"#);
         let reply = read(&Object::parse(&answer).unwrap()).unwrap();
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
         let own: Vec<&str> = messages[1].blocks().skip(1).map(|block| block.raw.as_ref()).collect();

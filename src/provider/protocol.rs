@@ -54,13 +54,13 @@ impl Protocol {
         }
     }
 
-    /// Returns the body of a token counting request, without the members that only concern the answer.
+    /// Returns the body of a token counting request, which has no output limit and does not ask for a stream.
     #[must_use]
     pub fn count_body(self, request: &ModelRequest<'_, '_>) -> String {
         let body = self.body(&ModelRequest { stream: false, ..*request });
         let Ok(object) = Object::parse(&body) else { return body };
-        let counts = |name: &str| !matches!(name, "max_tokens" | "max_completion_tokens");
-        let members = object.members().filter(|member| counts(&member.name()));
+        let is_limit = |name: &str| matches!(name, "max_tokens" | "max_completion_tokens");
+        let members = object.members().filter(|member| !is_limit(&member.name()));
         members.fold(Members::new(), Members::member).into_json()
     }
 

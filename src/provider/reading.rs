@@ -243,8 +243,8 @@ impl<'s> Reading<'s> {
         Err(FailedCall { failure, shown: shown.into_iter().collect() })
     }
 
-    /// Classifies the refusal in the body. If the body was cut off inside a string, the numbers in it are dropped,
-    /// because the last one may be incomplete.
+    /// Classifies the refusal in the body. If the body was cut off inside a string, the failure has no numbers,
+    /// because the last number may be incomplete.
     fn refusal(&self, now: f64, is_cut: bool) -> Failure {
         let body = &self.answer.body;
         let end = match &self.form {
@@ -377,7 +377,7 @@ data: {"type":"message_stop"}
 "#;
 
     #[test]
-    fn a_stream_gives_the_same_reply_as_a_complete_answer_wherever_it_is_cut() {
+    fn a_stream_split_anywhere_gives_the_same_reply_as_a_complete_answer() {
         let expected = [
             r#"{"type":"thinking","thinking":"hm \u00e9","signature":"s=="}"#,
             r#"{"type":"text","text":"日本 \ud83d\ude00","x":1e2}"#,

@@ -24,7 +24,7 @@ pub struct Checkpoint {
     pub covers_up_to: Option<String>,
     /// The model that wrote the checkpoint.
     pub generated_by: Option<String>,
-    /// The provider's token count for the checkpoint, as the provider sent it.
+    /// The token usage of the request for the checkpoint, as the provider sent it.
     pub usage: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl Checkpoint {
         self.covers_up_to.is_some() && !self.summary.trim().is_empty()
     }
 
-    /// Adds its members to a record or to `_meta`.
+    /// Adds the checkpoint's members to a record or to `_meta`.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         members

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// The first line of a rendered summary. It tells the model that the user did not write the text.
 pub const HEADING: &str = "[Previous conversation summary]";
-/// The line before texts of the user.
+/// The line before the user's texts that are kept verbatim.
 const KEPT_HEADING: &str = "[Words of the user, kept as they were]";
 /// The line before pinned texts.
 const PINNED_HEADING: &str = "[Pinned, kept as it was]";
@@ -23,8 +23,8 @@ pub struct Summary {
     pub pinned: Vec<String>,
     /// The files that the covered calls read and changed.
     pub details: Details,
-    /// True if this summary, or the earlier one that it continues, is only a placeholder for one that is still
-    /// missing.
+    /// True if this summary, or the earlier summary that it continues, is only a placeholder, and the real summary is
+    /// still missing.
     pub needs_retry: bool,
     /// The number of turns that this compaction covers and no checkpoint does.
     pub turns: u64,

@@ -25,7 +25,7 @@ impl Details {
         Details { read: list("read_files"), modified: list("modified_files") }
     }
 
-    /// Adds its members to a record or to `_meta`.
+    /// Adds the lists to a record or to `_meta`.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         members.strings("read_files", &self.read).strings("modified_files", &self.modified)

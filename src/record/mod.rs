@@ -95,8 +95,8 @@ pub enum Body<'a> {
         record_id: String,
         /// The part of the result that is kept.
         shown: Box<KeptSpan>,
-        /// The ratio of the provider's newest token count to the estimate. It is stored because a record with a scale
-        /// makes all earlier counts invalid.
+        /// The ratio of the provider's newest token count to the estimate. A record with this ratio makes all earlier
+        /// counts invalid; estimates are scaled by the ratio instead.
         scale: Option<Scale>,
     },
     /// Replaces all records before the first kept one with a summary.
@@ -109,8 +109,8 @@ pub enum Body<'a> {
         hint: Option<u64>,
         /// The id of the compaction whose summary this one replaces, if there is one.
         retry_of: Option<String>,
-        /// The ratio of the provider's newest token count to the estimate. It is stored because a record with a scale
-        /// makes all earlier counts invalid.
+        /// The ratio of the provider's newest token count to the estimate. A record with this ratio makes all earlier
+        /// counts invalid; estimates are scaled by the ratio instead.
         scale: Option<Scale>,
     },
     /// A structured summary that was made before it was needed.
@@ -207,7 +207,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Returns the records of a line and ignores everything else in it. A damaged line can contain several.
+/// Returns the records of a line and ignores everything else in it. A damaged line can contain several records.
 #[must_use]
 pub fn in_line(line: &FoundLine) -> Vec<Record<'_>> {
     line.read().into_iter().flatten().filter_map(|line| Record::new(line).ok()).collect()
@@ -367,7 +367,8 @@ fn hex(hash: Sha256) -> String {
     format!("{:016x}", u64::from_be_bytes(first))
 }
 
-/// Builds the line of a record from an object: adds the id at the beginning, and `ts` after the type if it is missing.
+/// Builds the line of a record from an object: adds the id at the beginning and, if `ts` is missing, adds `ts` after
+/// the type.
 ///
 /// An id in the object is dropped, because an id depends on the line before the record. Only a `session` header keeps
 /// its id, which names the session. All other members keep their bytes, except that U+2028, U+2029 and U+0085 are

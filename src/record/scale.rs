@@ -9,7 +9,7 @@ use crate::json::write::Members;
 
 /// The scale 1. Scales are stored in millionths, so that writing and reading one does not change it.
 const ONE: u64 = 1_000_000;
-/// The smallest and the largest scale. Beyond them the two numbers must be about different requests.
+/// The smallest and the largest scale. Beyond these bounds, the two counts must belong to different requests.
 const BOUNDS: (u64, u64) = (ONE / 4, 8 * ONE);
 
 /// The largest length of a basis in bytes.

@@ -19,7 +19,7 @@ pub struct KeptSpan {
 }
 
 impl KeptSpan {
-    /// Adds its members to a record or to `_meta`.
+    /// Adds the members of this description to a record or to `_meta`.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         let media = Some(&self.media).filter(|media| !media.is_empty());
@@ -31,7 +31,7 @@ impl KeptSpan {
             .optional(Members::strings, "media", media)
     }
 
-    /// Parses the member `media` of an object that [`KeptSpan::add_to`] wrote. A missing one is an empty list.
+    /// Parses the member `media` of an object that [`KeptSpan::add_to`] wrote. If it is missing, the list is empty.
     ///
     /// # Errors
     /// Returns the reason if it is not a list of strings.

@@ -24,7 +24,7 @@ pub fn choose(
     for entry in entries.iter().filter(|entry| is_current(entry)) {
         *counts.entry(&entry.agent).or_default() += 1;
     }
-    let mut gone = Vec::new();
+    let mut expired = Vec::new();
     for entry in entries.iter().filter(|entry| !is_current(entry)) {
         let count = counts.entry(&entry.agent).or_default();
         *count += 1;
@@ -33,10 +33,10 @@ pub fn choose(
             Keep::Newest(most) => *count > most,
         };
         if is_over {
-            gone.push(entry);
+            expired.push(entry);
         }
     }
-    gone
+    expired
 }
 
 /// Parses a duration, a whole number followed by `s`, `m`, `h`, `d` or `w`, into microseconds.
@@ -79,20 +79,20 @@ mod tests {
     fn v78_the_newest_sessions_and_the_current_one_are_kept() {
         let entries = entries(51);
         for most in [1, 49, 50, 51, 500] {
-            let gone = choose(&entries, Keep::Newest(most), |entry| entry.id == "000");
-            assert_eq!(gone.len(), 51_usize.saturating_sub(most), "{most}");
-            // The current session is the oldest, and counts in place of another.
-            let gone = choose(&entries, Keep::Newest(most), |entry| entry.id == "050");
-            assert_eq!(gone.len(), 51_usize.saturating_sub(most), "{most}");
-            assert!(gone.iter().all(|entry| entry.id != "050"));
+            let expired = choose(&entries, Keep::Newest(most), |entry| entry.id == "000");
+            assert_eq!(expired.len(), 51_usize.saturating_sub(most), "{most}");
+            // The current session is the oldest, and counts in place of a newer one.
+            let expired = choose(&entries, Keep::Newest(most), |entry| entry.id == "050");
+            assert_eq!(expired.len(), 51_usize.saturating_sub(most), "{most}");
+            assert!(expired.iter().all(|entry| entry.id != "050"));
         }
     }
 
     #[test]
     fn v78_a_session_active_exactly_at_the_limit_is_kept() {
         let entries = entries(3);
-        let gone = choose(&entries, Keep::Since(-1), |_| false);
-        assert_eq!(gone.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["002"]);
+        let expired = choose(&entries, Keep::Since(-1), |_| false);
+        assert_eq!(expired.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["002"]);
     }
 
     #[test]

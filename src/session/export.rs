@@ -112,7 +112,7 @@ impl Exported {
                 is_after_summary = true;
                 continue;
             }
-            // The reply to the summary is left out, because it is added again when the file is read.
+            // Rebuild inserts a reply to the summary, and would insert it again when it reads the exported file.
             if std::mem::take(&mut is_after_summary)
                 && message.content == summary::acknowledgement().content
             {

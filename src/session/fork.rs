@@ -26,6 +26,7 @@ pub struct Forked {
     pub left_out: usize,
     /// The number of tool calls at the end of the copy that have no result yet.
     pub open: usize,
+    /// The new id and byte offset of each copied record, by its old id.
     ids: HashMap<String, (String, usize)>,
 }
 

@@ -63,7 +63,8 @@ impl SourceFacts {
     }
 }
 
-/// Returns true if the header of a session names `file` as its source and, if `session` is given, this session in it.
+/// Returns true if the header of a session names `file` as its source and, if `session` is given, that session of the
+/// file.
 #[must_use]
 pub fn is_from(header: &str, file: &Path, session: Option<&str>) -> bool {
     let Ok(header) = Object::parse(header) else { return false };

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// Reads the entries of an index by session id; an invalid or missing index has none.
+/// Reads the entries of an index by session id. An invalid or missing index has no entries.
 #[must_use]
 pub fn read(path: &Path) -> HashMap<String, SessionEntry> {
     std::fs::read(path).ok().and_then(|bytes| parse(&bytes)).unwrap_or_default()

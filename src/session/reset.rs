@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn v77_daily_at_four_with_daylight_saving_both_ways() {
+    fn v77_a_daily_reset_follows_local_time_when_the_clocks_change() {
         let four = Reset { daily: Some(daily("daily@04:00").unwrap()), idle: None };
         let half_past_two = Reset { daily: Some(daily("daily@02:30").unwrap()), idle: None };
         for (reset, last, now, expected) in [
@@ -125,11 +125,11 @@ mod tests {
 
     #[test]
     fn v77_only_user_messages_count() {
-        let said = |text: &str| last_prompt_time(&Input::memory("t", text.into())).unwrap();
+        let time_in = |text: &str| last_prompt_time(&Input::memory("t", text.into())).unwrap();
         let text = "{\"type\":\"user\",\"ts\":5,\"content\":\"x\"}\n\
                     {\"type\":\"checkpoint\",\"ts\":9,\"summary\":{\"type\":\"user\",\"ts\":8}}\n";
-        assert_eq!(said(text), Some(5_000_000));
-        assert_eq!(said("{\"type\":\"error\",\"ts\":9}\n"), None);
+        assert_eq!(time_in(text), Some(5_000_000));
+        assert_eq!(time_in("{\"type\":\"error\",\"ts\":9}\n"), None);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub fn resolve<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
 }
 
 /// Finds a session by its complete id, key or label. Programs that create missing sessions use this, so that
-/// a prefix of an existing name does not select another session.
+/// a new name that is a prefix of an existing one does not select the existing session.
 #[must_use]
 pub fn exact<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
     if name.is_empty() {

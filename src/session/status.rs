@@ -15,9 +15,9 @@ pub struct SessionStatus {
     pub records: u64,
     /// Turns, from a prompt up to the next one. Retracted turns are not counted.
     pub turns: u64,
-    /// Tool calls.
+    /// Tool calls that were not retracted.
     pub calls: u64,
-    /// Tool results.
+    /// Tool results that were not retracted.
     pub results: u64,
     /// Compactions that were not retracted.
     pub compactions: u64,

@@ -117,7 +117,7 @@ impl Store {
         for own in self.agents()?.iter().filter(|own| agent.is_none_or(|agent| agent == *own)) {
             entries.extend(self.list_agent(own, is_fresh)?);
         }
-        entries.extend(self.list_first(agent)?);
+        entries.extend(self.list_first_format(agent)?);
         sort(&mut entries);
         Ok(entries)
     }
@@ -151,7 +151,7 @@ impl Store {
 
     /// Returns the sessions in claw0's first format. Their index is not used: it maps keys to sessions, so of
     /// several sessions with the same key it lists only one.
-    fn list_first(&self, agent: Option<&str>) -> anyhow::Result<Vec<SessionEntry>> {
+    fn list_first_format(&self, agent: Option<&str>) -> anyhow::Result<Vec<SessionEntry>> {
         let directory = self.root.join("transcripts");
         let stems = read_directory(&directory, |name| name.strip_suffix(END).map(str::to_owned))?;
         let mut entries = Vec::new();
@@ -282,7 +282,7 @@ fn header_line(new: &NewSession, id: &str, created: &str) -> String {
 }
 
 /// Returns the names that `take` derives from the entries of a directory, sorted and without those that begin with
-/// `-` or `.`. A directory that does not exist has none.
+/// `-` or `.`. A directory that does not exist has no names.
 fn read_directory(
     directory: &Path,
     take: impl Fn(&str) -> Option<String>,

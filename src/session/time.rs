@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_in_both_formats_of_claw0() {
+    fn times_in_both_formats_of_claw0_are_read() {
         let time = of_text("2026-11-21T21:09:59.819858+00:00").unwrap();
         assert_eq!(to_text(time), "2026-11-21T21:09:59.819858+00:00");
         assert_eq!(of_ts("1795295399.819858"), Some(time));

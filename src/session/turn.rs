@@ -1,10 +1,12 @@
 //! The lock of a session's turn. A program holds it while it works on a transcript for longer than one append,
-//! so that turns do not overlap. Making missing summaries has a separate lock, so that turns do not wait for it.
+//! so that turns do not overlap. A program that makes missing summaries holds a separate lock, so that turns do not
+//! wait for it.
 //!
-//! It is a kernel lock on an empty file beside the transcript (`.ID.jsonl.lock`, `.ID.jsonl.retry`). Appending to
-//! the transcript does not check it. The lock belongs to the process; [`HeldTurn::leave`] keeps it for the program
-//! that the process executes. Programs that the process starts do not hold it, so a background process that a turn
-//! leaves behind does not block the next one. When the process dies, the kernel releases the lock.
+//! Each of the two is a kernel lock on an empty file beside the transcript: `.ID.jsonl.lock` for turns,
+//! `.ID.jsonl.retry` for missing summaries. Appending to the transcript does not check the locks. A lock belongs to
+//! the process; [`HeldTurn::leave`] keeps it for the program that the process executes. Child processes do not hold
+//! the lock, so a background process that a turn leaves behind does not block the next turn. When the process dies,
+//! the kernel releases the lock.
 
 use crate::exit::{Error, Exit};
 use crate::transcript::make_directory;
@@ -24,7 +26,7 @@ use std::time::{Duration, Instant};
 /// process loses a lock when it closes any descriptor of the file.
 const MIN_DESCRIPTOR: i32 = 100;
 
-/// A turn lock that this process holds until the value is dropped or the process ends.
+/// A lock that this process holds until the value is dropped or the process ends.
 #[derive(Debug)]
 pub struct HeldTurn {
     file: OwnedFd,
@@ -66,10 +68,10 @@ pub fn lock_path(transcript: &Path, purpose: Purpose) -> PathBuf {
 }
 
 impl HeldTurn {
-    /// Locks the turn of a transcript, which need not exist.
+    /// Takes the lock for this kind of work on a transcript, which need not exist.
     ///
     /// # Errors
-    /// 75 if another program holds it for longer than `timeout`; 74 or 77 if the lock file cannot be opened.
+    /// 75 if another program holds the lock for longer than `timeout`; 74 or 77 if the lock file cannot be opened.
     pub fn take(
         transcript: &Path,
         purpose: Purpose,
@@ -120,7 +122,7 @@ impl HeldTurn {
         Ok(())
     }
 
-    /// Removes the lock file while holding the lock; programs that wait for it then create a new one.
+    /// Removes the lock file while holding the lock. Programs that wait for the lock then create a new file.
     pub fn remove(self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -173,7 +175,7 @@ fn open(path: &Path, create: bool) -> io::Result<File> {
         .open(path)
 }
 
-/// Returns a duplicate of the file with a high descriptor, if the limit permits one.
+/// Returns a duplicate of the file with a high descriptor, or the file itself if the limit on descriptors is too low.
 fn high(file: File) -> io::Result<OwnedFd> {
     match fcntl_dupfd_cloexec(&file, MIN_DESCRIPTOR) {
         Ok(high) => Ok(high),

@@ -1,5 +1,5 @@
-//! Finds the value of each setting. It is taken from the first of these places that has one: the flag, the variable,
-//! the profile in use, the rest of the configuration file, the default.
+//! Finds the value of each setting, in the first of these places that has one: the flag, the variable, the profile in
+//! use, the rest of the configuration file, the default.
 //!
 //! - An empty variable, or `--no-NAME` for a setting that takes a value, means no value: the file is not consulted,
 //!   and the default applies.
@@ -256,7 +256,8 @@ fn elsewhere(
 /// Drops each value that a setting from an earlier place excludes.
 ///
 /// # Errors
-/// Fails with 78 if two that exclude each other come from the same place. clap has already checked the command line.
+/// Fails with 78 if two settings that exclude each other come from the same place. clap has already checked the
+/// command line.
 fn exclude(command: &Command, decided: &mut [(Setting, SettingValue)]) -> anyhow::Result<()> {
     let has_value = |(_, value): &&(Setting, SettingValue)| {
         !value.texts.is_empty() && value.texts != [OsStr::new("false")]
@@ -268,11 +269,10 @@ fn exclude(command: &Command, decided: &mut [(Setting, SettingValue)]) -> anyhow
         .collect();
     for (setting, value) in decided.iter_mut() {
         let rival = present.iter().find(|(other, origin)| {
-            origin.distance() <= value.origin.distance()
-                && excludes(command, &other.arg, &setting.arg)
+            origin.rank() <= value.origin.rank() && excludes(command, &other.arg, &setting.arg)
         });
         let Some((other, origin)) = rival.filter(|_| !value.texts.is_empty()) else { continue };
-        if origin.distance() == value.origin.distance() {
+        if origin.rank() == value.origin.rank() {
             if *origin == Origin::Flag {
                 continue;
             }

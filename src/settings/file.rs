@@ -125,7 +125,7 @@ pub struct ConfigFile {
     home: Option<PathBuf>,
     /// The profile in use.
     pub profile: Option<String>,
-    /// Problems with its keys.
+    /// The problems with the keys of the file.
     pub problems: Vec<String>,
     /// The settings outside profiles, by key.
     entries: FileEntries,
@@ -155,7 +155,7 @@ pub fn unusable(path: &Path, why: &str) -> String {
 }
 
 impl ConfigFile {
-    /// Parses the text of a file, with the values of `profile`, else of the profile that the file itself selects.
+    /// Parses the text of a file. The profile in use is `profile`, or else the one that the file itself selects.
     ///
     /// # Errors
     /// Returns the first problem and what to do about it.
@@ -324,7 +324,7 @@ impl ConfigFile {
         }))
     }
 
-    /// Converts a JSON value to the text of an option. Returns `None` if it has another type.
+    /// Converts a JSON value to the text of an option. Returns `None` if the value has the wrong type.
     fn text(&self, kind: ValueKind, raw: &str) -> Option<OsString> {
         let is_number = || raw.starts_with(|first: char| first == '-' || first.is_ascii_digit());
         match kind {

@@ -48,7 +48,7 @@ pub struct Setting {
     pub key: String,
     /// The kind of its value, or of each element of a list.
     pub kind: ValueKind,
-    /// True if it takes several values.
+    /// True if the setting takes several values.
     pub is_list: bool,
 }
 
@@ -94,7 +94,7 @@ impl Setting {
         format!("--{}", self.arg.get_long().unwrap_or(&self.key))
     }
 
-    /// Returns the name of the hidden option that unsets it, such as `--no-window`.
+    /// Returns the name of the hidden option that unsets the setting, such as `--no-window`.
     #[must_use]
     pub fn opposite(&self) -> String {
         let opposite = opposite(&self.arg);
@@ -178,7 +178,7 @@ impl ValueKind {
 
 impl Origin {
     /// Returns the rank of the place: 0 has the highest precedence. A profile comes before the rest of its file.
-    fn distance(&self) -> u8 {
+    fn rank(&self) -> u8 {
         match self {
             Origin::Flag => 0,
             Origin::Variable => 1,

@@ -13,11 +13,13 @@ use std::path::PathBuf;
 /// Fails with 78 if no file is selected: `--no-config` is given, `CLAW_CONFIG` is empty, or there
 /// is no home directory.
 pub fn path(given: &ArgMatches, variables: Variables<'_>) -> anyhow::Result<PathBuf> {
-    let usual = || usual_path(variables).ok_or("no home directory; set HOME, or give --config");
+    let default = || default_path(variables).ok_or("no home directory; set HOME, or give --config");
     let path = match chosen(given, "config", "CLAW_CONFIG", variables) {
-        Some(named) if named.is_empty() => Err("it is switched off; give --config"),
+        Some(named) if named.is_empty() => {
+            Err("disabled by --no-config or CLAW_CONFIG; give --config")
+        }
         Some(named) => Ok(named.into()),
-        None => usual(),
+        None => default(),
     };
     path.map_err(|why| Error::new(Exit::Config, format!("no configuration file: {why}")).into())
 }
@@ -29,7 +31,7 @@ pub fn selected(given: &ArgMatches, variables: Variables<'_>) -> Option<PathBuf>
     match chosen(given, "config", "CLAW_CONFIG", variables) {
         Some(named) if named.is_empty() => None,
         Some(named) => Some(named.into()),
-        None => usual_path(variables).filter(|path| path.exists()),
+        None => default_path(variables).filter(|path| path.exists()),
     }
 }
 
@@ -46,7 +48,7 @@ pub fn home(variables: Variables<'_>) -> Option<PathBuf> {
     variables.text("HOME").map(PathBuf::from)
 }
 
-/// Returns the value of an option, or else of its variable. It is empty for `--no-NAME`.
+/// Returns the value of an option, or else of its variable. The value is empty for `--no-NAME`.
 fn chosen(given: &ArgMatches, id: &str, name: &str, variables: Variables<'_>) -> Option<OsString> {
     if given.try_get_one::<bool>(&opposite_id(id)).ok().flatten() == Some(&true) {
         return Some(OsString::new());
@@ -56,7 +58,7 @@ fn chosen(given: &ArgMatches, id: &str, name: &str, variables: Variables<'_>) ->
 }
 
 /// Returns the path of the configuration file to use if none is named.
-fn usual_path(variables: Variables<'_>) -> Option<PathBuf> {
+fn default_path(variables: Variables<'_>) -> Option<PathBuf> {
     let xdg = variables.text("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
     let directory = xdg.or_else(|| home(variables).map(|home| home.join(".config")));
     directory.map(|dir| dir.join("clawutils/config.json"))

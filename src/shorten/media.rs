@@ -16,7 +16,7 @@ const KINDS: [&str; 2] = ["image", "document"];
 pub fn name(block: &Block<'_>) -> Option<String> {
     match block.kind {
         BlockKind::Media => Some(digest(&block.raw)),
-        BlockKind::Other => read_line(&said(block)?, None),
+        BlockKind::Other => read_line(&text_of(block)?, None),
         _ => None,
     }
 }
@@ -46,7 +46,7 @@ pub fn set_aside<'a>(
 ) -> Content<'a> {
     let mut names = left_out.map(|names| names.iter().peekable());
     for block in content.blocks_mut().iter_mut().filter(|block| block.kind == BlockKind::Text) {
-        let Some(name) = said(block).and_then(|text| read_line(&text, record)) else { continue };
+        let Some(name) = text_of(block).and_then(|text| read_line(&text, record)) else { continue };
         let is_known =
             names.as_mut().is_none_or(|names| names.next_if(|next| **next == name).is_some());
         if is_known {
@@ -56,7 +56,7 @@ pub fn set_aside<'a>(
     content
 }
 
-fn said(block: &Block<'_>) -> Option<String> {
+fn text_of(block: &Block<'_>) -> Option<String> {
     let object = Object::parse(&block.raw).ok()?;
     let is_text = object.string("type").as_deref() == Some("text");
     Some(object.string("text").filter(|_| is_text)?.into_owned())
@@ -78,7 +78,8 @@ fn read_line(text: &str, record: Option<&str>) -> Option<String> {
     is_ours.then(|| name.to_owned())
 }
 
-/// Leaves out the images and documents with these names, in this order. Returns `None` if one of them is missing.
+/// Replaces the images and documents that have these names, in this order, by lines of text. Returns `None` if one of
+/// them is missing.
 #[must_use]
 pub fn leave_out<'a>(
     blocks: Vec<Block<'a>>,
@@ -121,7 +122,7 @@ mod tests {
             "[... image of {} bytes left out, sha256 {name}; all of it: claw-rebuild --record 3a8aceb8f1db7e4a ...]",
             image.len()
         );
-        assert_eq!(said(&line), Some(expected));
+        assert_eq!(text_of(&line), Some(expected));
         assert_eq!(super::name(&line), Some(name));
     }
 

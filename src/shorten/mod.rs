@@ -88,9 +88,10 @@ pub fn text_of(content: &Content<'_>) -> String {
     }
 }
 
-/// Returns a result's content with only the spans of `shown`. A string stays a string; a list keeps its order, and the
-/// images and documents that are not left out. `text` is the content's text. Returns `None` if `shown` does not match
-/// it: a different length or hash, a cut inside a character, or an image or document that the content does not have.
+/// Returns a result's content shortened to the spans of `shown`, with the marker between them. A string stays a string;
+/// a list keeps its order, and the images and documents that are not left out. `text` is the content's text. Returns
+/// `None` if `shown` does not match the content: a different length or hash, a cut inside a character, or an image or
+/// document that the content does not have.
 #[must_use]
 pub fn show<'a>(
     content: &Content<'a>,
@@ -120,8 +121,8 @@ pub fn show<'a>(
     }
 }
 
-/// Distributes a shortened text over the text blocks that it came from. Joined, they equal [`ResultText::render`]. The
-/// marker is in the first block that loses text.
+/// Distributes a shortened text over the text blocks that it came from. The texts of the blocks, joined, equal
+/// [`ResultText::render`]. The marker is in the first block that loses text.
 fn show_blocks<'a>(blocks: &[Block<'a>], cut: &ResultText, record: Option<&str>) -> Vec<Block<'a>> {
     let total: usize = blocks.iter().filter_map(Block::says).map(|text| text.len()).sum();
     let (head_end, tail_start) = (cut.head.len(), total - cut.tail.len());
@@ -136,18 +137,18 @@ fn show_blocks<'a>(blocks: &[Block<'a>], cut: &ResultText, record: Option<&str>)
         match &mut marked {
             _ if head == text => out.push(block.clone()),
             None => {
-                let said = [head, &*cut.middle(record), tail].concat();
-                marked = Some((out.len(), block, said));
+                let marked_text = [head, &*cut.middle(record), tail].concat();
+                marked = Some((out.len(), block, marked_text));
                 out.push(block.clone());
             }
             Some(_) if tail == text => out.push(block.clone()),
             // Providers reject blocks that are only white space.
-            Some((_, _, said)) if tail.trim().is_empty() => said.push_str(tail),
+            Some((_, _, marked_text)) if tail.trim().is_empty() => marked_text.push_str(tail),
             Some(_) => out.push(with_text(block, tail)),
         }
     }
-    if let Some((index, block, said)) = marked {
-        out[index] = with_text(block, &said);
+    if let Some((index, block, marked_text)) = marked {
+        out[index] = with_text(block, &marked_text);
     }
     out
 }

@@ -1,5 +1,5 @@
 //! The size of the context over the turns: the tokens of each request, counted or estimated, and the compactions
-//! and truncations that reduced them.
+//! and truncations that reduced the size.
 
 use super::language::Languages;
 use super::walk::weigh;
@@ -17,7 +17,7 @@ const PROMPT: usize = 72;
 /// The data of the chart, collected from the entries of a transcript.
 #[derive(Debug, Default)]
 pub struct Chart {
-    /// The steps in order.
+    /// The changes of the context's size, in order.
     pub points: Vec<Point>,
     /// The first header, and the newest label.
     pub session: Option<Session>,

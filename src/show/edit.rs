@@ -1,14 +1,14 @@
 //! Shows, as a diff, the changes that tool calls make to files.
 //!
-//! Tools have different names for the old and the new text, and some take a patch. An edit is recognised by the
-//! members of its input, not by the name of the tool.
+//! Tools have different names for the old and the new text, and some tools take a patch. A call is recognised as an
+//! edit by the members of its input, not by the name of the tool.
 
 use crate::json::{self, Object};
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 /// The number of lines of context around each change.
 const CONTEXT: usize = 3;
-/// The number of lines above which texts are not compared, because that takes quadratic time.
+/// The number of lines above which two texts are not compared, because a comparison can take quadratic time.
 const MAX_LINES: usize = 4000;
 /// The names of the members that hold the old and the new text.
 const PAIRS: [(&str, &str); 7] = [
@@ -114,7 +114,8 @@ fn pair(object: &Object<'_>) -> Option<Vec<DiffLine>> {
     Some(compare(&object.string(old)?, &object.string(new)?))
 }
 
-/// Compares two texts. Returns the lines that differ, and those around them.
+/// Compares two texts. Returns the lines that differ and the lines around them, or all lines if the texts are too long
+/// to compare.
 #[must_use]
 pub fn compare(old: &str, new: &str) -> Vec<DiffLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());

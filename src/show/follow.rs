@@ -2,7 +2,7 @@
 
 use super::text::TextWriter;
 use super::walk::TranscriptWalk;
-use super::{ShowNotes, ShowOptions, ShownEntry, Start, view};
+use super::{ShowNotes, ShowOptions, ShownEntry, ShownPart, view};
 use crate::dialect::looks;
 use crate::exit::{Exit, fail};
 use crate::input::Input;
@@ -92,7 +92,7 @@ impl<'o, W: Write> Follow<'o, W> {
         Ok(FollowEvent::Restarted(format!("'{}' {why}; showing it from its beginning", self.name)))
     }
 
-    /// Returns the end of the last complete line, if it is a new one.
+    /// Returns the end of the last complete line, if that line is new.
     fn end_of_lines(&self, input: &Input) -> anyhow::Result<Option<u64>> {
         let mut to = input.length;
         while to > self.seen {
@@ -120,7 +120,7 @@ fn begin<'o>(
     let input = file.try_clone().and_then(|file| Input::file(name, file)).with_context(cannot)?;
     looks::require_records(&input)?;
     let inputs = [input];
-    let start = Start::find(&inputs, options.limit_turns)?;
+    let start = ShownPart::find(&inputs, options.limit_turns)?;
     let walk = TranscriptWalk::new(Rc::new(view::whole(&inputs)?), options.redact.as_ref(), start);
     Ok((file, start.offset, walk))
 }

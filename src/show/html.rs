@@ -28,10 +28,11 @@ pub struct Page<'o, W> {
     out: W,
     /// The main language of the page.
     language: &'static str,
-    /// True until the first session entry, which the header of the page already shows.
-    is_named: bool,
+    /// True if the header of the page shows the first session, whose entry is still to come and is then skipped.
+    skips_session: bool,
     in_turn: bool,
     speaker: Option<Role>,
+    /// The record whose marks were last shown.
     marked: Option<String>,
 }
 
@@ -67,8 +68,16 @@ impl<'o, W: Write> Page<'o, W> {
             plot::figure(chart),
             index(chart)
         )?;
-        let is_named = chart.session.is_some();
-        Ok(Page { options, out, language, is_named, in_turn: false, speaker: None, marked: None })
+        let skips_session = chart.session.is_some();
+        Ok(Page {
+            options,
+            out,
+            language,
+            skips_session,
+            in_turn: false,
+            speaker: None,
+            marked: None,
+        })
     }
 
     /// Ends the page.
@@ -90,7 +99,7 @@ impl<'o, W: Write> Page<'o, W> {
         }
         let back = if entry.retracted { " back" } else { "" };
         match &entry.item {
-            Item::Session(_) if std::mem::take(&mut self.is_named) => Ok(()),
+            Item::Session(_) if std::mem::take(&mut self.skips_session) => Ok(()),
             Item::Session(session) => {
                 let facts = words::session(session, &self.options.zone).join(" · ");
                 self.close_turn()?;
@@ -414,7 +423,7 @@ mod tests {
 
     #[test]
     fn text_of_messages_is_never_markup() {
-        for (said, shown) in [
+        for (markdown, shown) in [
             ("a <b>x</b>", "<p>a &lt;b&gt;x&lt;/b&gt;</p>\n"),
             ("<script>\nx\n</script>", "<p>&lt;script&gt;\nx\n&lt;/script&gt;</p>\n"),
             ("これは**「永久」**です", "<p>これは<strong>「永久」</strong>です</p>\n"),
@@ -431,7 +440,7 @@ mod tests {
             ("[![a](i)](JavaScript:x)", "<p>[image: a]</p>\n"),
             ("a\u{1b}[31m\u{202e}b", "<p>a\\u{1b}[31m\\u{202e}b</p>\n"),
         ] {
-            assert_eq!(rendered(said), shown, "{said}");
+            assert_eq!(rendered(markdown), shown, "{markdown}");
         }
     }
 

@@ -32,6 +32,7 @@ pub struct Markdown<'o, W> {
     /// True after the list of prompts.
     has_index: bool,
     speaker: Option<Role>,
+    /// The record whose marks were last shown.
     marked: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Shows a transcript to a person, as text, Markdown or HTML.
 //!
 //! [`walk`] reads records in file order and turns them into [`ShownEntry`] values, the same for every format.
-//! Compacted records are shown like all others, and view records are shown at their place in the file.
+//! Compacted records are shown like all other records, and view records are shown at their place in the file.
 //! [`text`], [`markdown`] and [`html`] write one entry at a time, so the text of a long transcript is never
 //! in memory as a whole. `words` has the texts that all formats share.
 //!
@@ -210,7 +210,7 @@ pub struct CallOutcome {
     pub id: String,
     /// The tool and the start of its input; `None` if the call is missing.
     pub call: Option<(String, String)>,
-    /// True if the call comes immediately before.
+    /// True if the call comes immediately before the result.
     pub follows: bool,
     /// The complete text.
     pub text: String,
@@ -250,9 +250,9 @@ pub struct ShownCompaction {
     pub before: Option<u64>,
     /// The method that made the summary.
     pub strategy: Option<String>,
-    /// The model that wrote it.
+    /// The model that wrote the summary.
     pub model: Option<String>,
-    /// The compaction that it replaces.
+    /// The id of the compaction whose summary this one replaces.
     pub retry_of: Option<String>,
 }
 
@@ -282,7 +282,7 @@ pub struct ShowNotes {
 
 /// The part to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Start {
+pub struct ShownPart {
     /// The byte offset of its beginning, over all inputs.
     pub offset: u64,
     /// The byte offset of its end, or `None` if it extends to the end of the inputs.
@@ -291,22 +291,22 @@ pub struct Start {
     pub turns: u64,
 }
 
-impl Start {
-    /// Returns the start of the last `limit` turns, or the beginning if all are shown.
+impl ShownPart {
+    /// Returns the part with the last `limit` turns. Without a limit, or if there are not more turns, it is everything.
     ///
     /// # Errors
     /// If an input cannot be read.
-    pub fn find(inputs: &[Input], limit: Option<u64>) -> anyhow::Result<Start> {
-        let Some(limit) = limit else { return Ok(Start::default()) };
+    pub fn find(inputs: &[Input], limit: Option<u64>) -> anyhow::Result<ShownPart> {
+        let Some(limit) = limit else { return Ok(ShownPart::default()) };
         let end = input::total(inputs);
         let starts = range::turn_starts(inputs, end)?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let turns = starts.len().saturating_sub(limit);
         match (turns, starts.get(turns)) {
-            (0, _) if limit > 0 => Ok(Start::default()),
+            (0, _) if limit > 0 => Ok(ShownPart::default()),
             (_, offset) => {
                 let offset = offset.copied().unwrap_or(end);
-                Ok(Start { offset, end: None, turns: turns as u64 })
+                Ok(ShownPart { offset, end: None, turns: turns as u64 })
             }
         }
     }
@@ -315,7 +315,7 @@ impl Start {
     ///
     /// # Errors
     /// 1 if there is no such turn; or if an input cannot be read.
-    pub fn of_turn(inputs: &[Input], number: u64) -> anyhow::Result<Start> {
+    pub fn of_turn(inputs: &[Input], number: u64) -> anyhow::Result<ShownPart> {
         let starts = range::turn_starts(inputs, input::total(inputs))?;
         let turns = number.saturating_sub(1);
         let index = usize::try_from(turns).unwrap_or(usize::MAX);
@@ -323,7 +323,7 @@ impl Start {
             let text = format!("cannot show turn {number}: the turns are 1 to {}", starts.len());
             return fail(Exit::Failed, text);
         };
-        Ok(Start { offset, end: starts.get(index + 1).copied(), turns })
+        Ok(ShownPart { offset, end: starts.get(index + 1).copied(), turns })
     }
 }
 
@@ -353,8 +353,8 @@ pub fn show(
         Ok(chart)
     };
     let start = match options.turn {
-        Some(number) => Start::of_turn(inputs, number)?,
-        None => Start::find(inputs, options.limit_turns)?,
+        Some(number) => ShownPart::of_turn(inputs, number)?,
+        None => ShownPart::find(inputs, options.limit_turns)?,
     };
     let view = Rc::new(view::whole(inputs)?);
     let read = |each: &mut dyn FnMut(&ShownEntry) -> io::Result<()>| -> anyhow::Result<ShowNotes> {

@@ -98,7 +98,7 @@ struct Newest {
     ends: Vec<usize>,
     /// The offset from which everything may still change.
     unsettled: usize,
-    /// The number of settled rows, if the leaf is code.
+    /// The number of settled rows from the beginning of the text, if the leaf is code.
     settled: usize,
     is_code: bool,
 }

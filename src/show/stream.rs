@@ -113,8 +113,8 @@ impl<W: Write> Stream<W> {
         }
     }
 
-    /// Returns the offset up to which the text can be parsed reliably: complete lines, and a long line up to
-    /// its last character that is not punctuation, because punctuation may be half of a delimiter.
+    /// Returns the offset up to which the text can be parsed reliably: complete lines, and a long incomplete line
+    /// up to its last character that is not punctuation, because punctuation may be half of a delimiter.
     fn certain(&self) -> usize {
         let line = self.text.rfind('\n').map_or(0, |feed| feed + 1);
         let newest = &self.text[line..];

@@ -1,7 +1,8 @@
 //! Turns records into entries, in file order.
 
 use super::{
-    CallOutcome, Item, Refusal, ReplyFacts, ShowNotes, ShownCompaction, ShownEntry, Start, facts,
+    CallOutcome, Item, Refusal, ReplyFacts, ShowNotes, ShownCompaction, ShownEntry, ShownPart,
+    facts,
 };
 use crate::estimate::{Estimate, Method, Request};
 use crate::finding::{Finding, Place, rules};
@@ -26,9 +27,9 @@ use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The minimum number of newest tool calls that a walk remembers, to name them at their results. Also the maximum
-/// number of records that it remembers, to find the first one that a compaction keeps, and of results that precede
-/// their calls.
+/// A limit on what a walk remembers: at least this many of the newest tool calls, to name them at their results; at
+/// most this many records, to find the first record that a compaction keeps; and at most this many results that
+/// precede their calls.
 const KEPT: usize = 4096;
 /// The length limit of the part of an input that identifies a call, in characters.
 const MAX_INPUT: usize = 60;
@@ -41,11 +42,12 @@ type Each<'e> = dyn FnMut(&ShownEntry) -> io::Result<()> + 'e;
 pub struct TranscriptWalk<'v> {
     view: Rc<View>,
     redact: Option<&'v Patterns>,
-    start: Start,
+    start: ShownPart,
     turns: Turns,
+    /// The number of the current turn.
     number: u64,
     reply: OpenReply,
-    /// The tool and the start of the input of each call, by id: the newest calls, and those before them.
+    /// The tool and the start of the input of each call, by id: the newest calls, and the ones before them.
     names: [HashMap<String, (String, String)>; 2],
     /// The call ids of results that came before their calls, as in claw0's first format.
     early: HashSet<String>,
@@ -70,7 +72,11 @@ impl<'v> TranscriptWalk<'v> {
     /// Returns a walk from `start`. `view` has the truncations and retractions, and `redact` is applied to
     /// records before they are read.
     #[must_use]
-    pub fn new(view: Rc<View>, redact: Option<&'v Patterns>, start: Start) -> TranscriptWalk<'v> {
+    pub fn new(
+        view: Rc<View>,
+        redact: Option<&'v Patterns>,
+        start: ShownPart,
+    ) -> TranscriptWalk<'v> {
         TranscriptWalk {
             view,
             redact,
@@ -96,7 +102,7 @@ impl<'v> TranscriptWalk<'v> {
     /// # Errors
     /// See [`TranscriptWalk::read`].
     pub fn read_all(&mut self, inputs: &[Input], each: &mut Each<'_>) -> anyhow::Result<()> {
-        let Start { offset, end, .. } = self.start;
+        let ShownPart { offset, end, .. } = self.start;
         self.read(inputs, offset..end.unwrap_or(u64::MAX), each)
     }
 
@@ -364,13 +370,14 @@ impl<'v> TranscriptWalk<'v> {
         }));
         match self.reply.calls.contains(id) {
             true => self.reply.state.end(),
-            // The result belongs to another reply. What follows it in this one gets a heading again.
+            // The result belongs to another reply, so this reply gets a new heading when it continues.
             false => self.reply.is_open = false,
         }
     }
 
     /// Returns the part of a result that a truncation keeps, and the tokens that it saves. A truncation that
-    /// does not match the result is reported and not applied, unless redaction has changed the record.
+    /// does not match the result is reported and ignored, unless redaction has changed the record: then the
+    /// truncation is assumed to match the original.
     fn shortened(
         &mut self,
         id: &str,

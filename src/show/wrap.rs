@@ -62,7 +62,7 @@ pub fn cut(line: &str, room: usize) -> String {
     line.to_owned()
 }
 
-/// Splits a line into rows of at most `room` columns, between any characters.
+/// Splits a line into rows of at most `room` columns, between any two grapheme clusters.
 pub fn chop(line: &str, room: usize) -> Vec<&str> {
     if is_short(line, room) {
         return vec![line];

@@ -1,8 +1,8 @@
 //! Exclusive locks on the file that a path names.
 //!
-//! The kernel locks the open file, not its name. While a program waits for the lock, another one may remove or replace
-//! the file, and records written to the old file would be lost. So [`locked`] compares the file with its path after
-//! it has the lock, and opens the path again if they differ.
+//! The kernel locks the open file, not its name. While a program waits for the lock, another program may remove or
+//! replace the file, and records written to the old file would be lost. So once [`locked`] has the lock, it checks that
+//! the path still names the file, and if not, opens the path again.
 
 use crate::exit::{Error, Exit};
 use anyhow::Context;

@@ -13,7 +13,7 @@ use crate::shorten::{self, ResultText, media};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A tool result in the messages, with its content from before this run.
+/// A tool result in the messages, with its content as it was before this truncation.
 pub(super) struct ReadResult<'a> {
     /// The index of its message.
     pub message: usize,
@@ -100,12 +100,12 @@ impl<'a> FoundResult<'a> {
         let content = media::set_aside(content(block)?, known, record);
         let aside = content.blocks().iter().filter(|block| block.kind == BlockKind::Other);
         let media = aside.filter_map(media::name).collect();
-        let said = shorten::text_of(&content);
-        let length = said.chars().count();
+        let current = shorten::text_of(&content);
+        let length = current.chars().count();
         let text = match shown {
-            Some(shown) => ResultText::shortened(&said, shown, record)?,
-            None if has_meta => ResultText::whole(&said),
-            None => ResultText::guess(&said),
+            Some(shown) => ResultText::shortened(&current, shown, record)?,
+            None if has_meta => ResultText::whole(&current),
+            None => ResultText::guess(&current),
         };
         let (meta, shown, left_out, is_shorter) = (meta.clone(), None, 0, false);
         Some(ReadResult {
@@ -139,8 +139,9 @@ impl<'a> ReadResult<'a> {
         &messages[self.message].content.blocks()[self.index]
     }
 
-    /// Shortens the result to `max` characters. Always cuts the text as it was before this run, so that repeated calls
-    /// do not cut what is already cut. With `must_gain`, the result is changed only if that also saves tokens.
+    /// Shortens the result to `max` characters. Always shortens the text as it was before this truncation, so repeated
+    /// calls give the same text as the last one alone. With `must_gain`, the result is changed only if that also saves
+    /// tokens.
     pub fn shorten(
         &mut self,
         messages: &mut [Message<'a>],

@@ -214,15 +214,15 @@ fn the_id_after_a_torn_line_covers_the_torn_line() {
 #[test]
 fn line_separators_are_escaped() {
     let sandbox = Sandbox::new();
-    let said = "a\u{2028}b\u{2029}c\u{85}d";
-    append(&sandbox).args(["--user"]).write_stdin(said).assert().success();
+    let content = "a\u{2028}b\u{2029}c\u{85}d";
+    append(&sandbox).args(["--user"]).write_stdin(content).assert().success();
     append(&sandbox)
-        .write_stdin(format!(r#"{{"type":"user","content":"{said}"}}"#))
+        .write_stdin(format!(r#"{{"type":"user","content":"{content}"}}"#))
         .assert()
         .success();
     let text = sandbox.read_text(FILE);
     assert_eq!(text.matches(r#""content":"a\u2028b\u2029c\u0085d"}"#).count(), 2, "{text}");
-    assert_eq!(sandbox.read_json(FILE)[1]["content"], said);
+    assert_eq!(sandbox.read_json(FILE)[1]["content"], content);
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn an_empty_batch_changes_nothing() {
 
 #[test]
 fn plain_text_becomes_one_record() {
-    let said = "two\nlines, \"quoted\" \\ \ttab\n\n";
+    let input = "two\nlines, \"quoted\" \\ \ttab\n\n";
     let content = r#""two\nlines, \"quoted\" \\ \ttab\n""#;
     let text = format!(r#"[{{"type":"text","text":{content}}}]"#);
     for (args, record) in [
@@ -329,7 +329,7 @@ fn plain_text_becomes_one_record() {
         ),
     ] {
         let sandbox = Sandbox::new();
-        append(&sandbox).args(&args).write_stdin(said).assert().success();
+        append(&sandbox).args(&args).write_stdin(input).assert().success();
         let line = sandbox.read_text(FILE);
         assert_eq!(line[r#"{"id":"0123456789abcdef","#.len()..], format!("{record}\n"), "{args:?}");
     }
@@ -489,7 +489,7 @@ fn audit_25_expect_tail_is_checked_for_an_empty_batch_too() {
     };
     assert_eq!((nothing("a3"), nothing("")), (Some(75), Some(0)));
     assert!(!sandbox.exists(FILE));
-    // An empty batch adds no missing final line feed.
+    // An empty batch does not add the missing final line feed.
     for text in [TURN, TURN.trim_end()] {
         sandbox.write(FILE, text);
         assert_eq!((nothing("a2"), nothing(""), nothing("a3")), (Some(75), Some(75), Some(0)));
@@ -516,7 +516,7 @@ fn expect_tail_does_not_create_a_missing_file() {
 
 #[test]
 #[allow(clippy::print_stdout, reason = "the test reports that it was skipped")]
-fn a_held_lock_is_waited_for_until_the_timeout() {
+fn a_writer_waits_for_a_held_lock_until_the_timeout() {
     let sandbox = Sandbox::new();
     if sandbox.sh("command -v flock").assert().get_output().status.code() != Some(0) {
         println!("skipped: no flock(1)");
@@ -525,10 +525,10 @@ fn a_held_lock_is_waited_for_until_the_timeout() {
     sandbox.write(FILE, TURN);
     let script = format!("exec 9<{FILE}; flock 9 && echo held; read line");
     let mut holder = sandbox.sh(&script).spawn();
-    let mut said = String::new();
+    let mut line = String::new();
     let stdout = holder.stdout.take().expect("a piped stdout");
-    BufReader::new(stdout).read_line(&mut said).expect("a line");
-    assert_eq!(said, "held\n");
+    BufReader::new(stdout).read_line(&mut line).expect("a line");
+    assert_eq!(line, "held\n");
 
     append(&sandbox)
         .args(["--lock-timeout", "0.2"])

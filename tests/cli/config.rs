@@ -429,7 +429,7 @@ fn an_invalid_value_is_not_written() {
         (&["set", "checkpoint-percents", "50,101"], 2, "invalid value '101' for 'checkpoint-percents': not a percentage"),
         (&["set", "model", "a", "b"], 2, "'model' takes one value; give one"),
         (&["set", "--profile", "p", "profile", "q"], 2, "a profile cannot select a profile; leave --profile out"),
-        (&["set", "--no-config", "model", "x"], 78, "no configuration file: it is switched off; give --config"),
+        (&["set", "--no-config", "model", "x"], 78, "no configuration file: disabled by --no-config or CLAW_CONFIG; give --config"),
         (&["set", "extra", "{\"a\":"], 2, "cannot use '--extra': not a JSON object: EOF while parsing a value at line 1 column 5; "),
         (&["unset", "windw"], 2, "unknown key 'windw'; did you mean 'window'?"),
     ] {

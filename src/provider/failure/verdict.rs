@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// The longest prompt, in tokens, that a subscription allows without extra usage. Text T2 does not state it.
 const LONG_CONTEXT: u64 = 200_000;
 
-/// The structured types and codes that decide, in the order in which they are tried. The rule's name is `type-`
+/// The error types and codes that determine a class, in the order in which they are tried. The rule's name is `type-`
 /// followed by the type or code. `invalid_request_error` and the like are too general to be included.
 pub(super) const KINDS: &[(&str, FailureClass)] = &[
     ("type-insufficient_quota", FailureClass::Billing),
@@ -42,7 +42,7 @@ pub(super) const KINDS: &[(&str, FailureClass)] = &[
     ("type-timeout_error", FailureClass::Server),
 ];
 
-/// The class of each status, used if nothing else decides.
+/// The class of each status and the name of its rule, used if nothing else decides.
 pub(super) const STATUSES: &[(u16, FailureClass, &str)] = &[
     (400, FailureClass::BadRequest, "status-400"),
     (401, FailureClass::Auth, "status-401"),
@@ -80,8 +80,8 @@ impl Verdict<'_> {
         Verdict { class, rule: rule.into(), kind: None, found, states_window: false }
     }
 
-    /// Returns the numbers to report. If a code decided that the failure is an overflow, they are in separate
-    /// members (llama.cpp) or in the text.
+    /// Returns the numbers to report. If the failure is an overflow by its type or code, the numbers come from separate
+    /// members of the answer (llama.cpp) or from its text.
     pub(super) fn numbers(&self, answer: &ErrorBody) -> Numbers {
         if self.class != FailureClass::Overflow || self.kind.is_none() {
             return self.found;
@@ -116,8 +116,8 @@ pub(super) fn decide<'a>(
         .unwrap_or_else(|| by_status(status, has_retry_after))
 }
 
-/// Decides by a rate or subscription limit in the text. If this request alone exceeds it, waiting does not help, and
-/// the limit is treated as a window.
+/// Decides by a rate or subscription limit in the text. If this request alone exceeds the limit, waiting does not help,
+/// and the failure is an overflow.
 fn by_ceiling(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     if matches!(status, Some(0..=399 | 401..=404)) {
         return None;
@@ -132,9 +132,9 @@ fn by_ceiling(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     Some(Verdict { found, ..Verdict::new(FailureClass::Overflow, rule.name) })
 }
 
-/// Decides by the first row of [`KINDS`] that the answer names and that counts at this status.
+/// Decides by the first row of [`KINDS`] that the answer names and that applies at this status.
 fn by_kind(status: Option<u16>, answer: &ErrorBody) -> Option<Verdict<'_>> {
-    let mut rows = KINDS.iter().filter(|(_, class)| kind_counts(status, *class));
+    let mut rows = KINDS.iter().filter(|(_, class)| kind_applies(status, *class));
     rows.find_map(|&(rule, class)| {
         let word = rule.strip_prefix("type-")?;
         let kind = answer.kinds.iter().find(|kind| kind.eq_ignore_ascii_case(word))?;
@@ -143,8 +143,8 @@ fn by_kind(status: Option<u16>, answer: &ErrorBody) -> Option<Verdict<'_>> {
     })
 }
 
-/// Returns true if a type of this class overrides the status. Without a status, every type does.
-fn kind_counts(status: Option<u16>, class: FailureClass) -> bool {
+/// Returns true if an error type of this class overrides the status. Without a status, every error type decides.
+fn kind_applies(status: Option<u16>, class: FailureClass) -> bool {
     match status {
         None => true,
         Some(0..=399) => class == FailureClass::Overflow,
@@ -167,7 +167,7 @@ fn by_row(status: Option<u16>, text: &str, rows: &Rows) -> Option<Verdict<'stati
     Some(Verdict { found, states_window, ..Verdict::new(class, name.to_owned()) })
 }
 
-/// Decides by the first known text of a family that counts at this status.
+/// Decides by the first known text of a family that applies at this status.
 fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     let (rule, found) = texts::find(text, families(status))?;
     let class = match rule.family {
@@ -184,7 +184,7 @@ fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     Some(Verdict { found, states_window, ..Verdict::new(class, rule.name) })
 }
 
-/// Returns the families of texts that count at a status, apart from [`TextFamily::Ceiling`].
+/// Returns the families of texts that apply at a status, apart from [`TextFamily::Ceiling`].
 fn families(status: Option<u16>) -> &'static [TextFamily] {
     use TextFamily::{Account, Busy, Key, Midway, Output, Shape, Size, Throttle, Window};
     match status {

@@ -16,7 +16,7 @@ const LONGEST_KIND: usize = 40;
 const MAX_KINDS: usize = 16;
 
 /// The index given to a call in the deprecated `function_call` member.
-const LEGACY: Option<u64> = Some(u64::MAX);
+const LEGACY_INDEX: Option<u64> = Some(u64::MAX);
 
 /// Reads the first choice of a complete answer.
 ///
@@ -117,8 +117,8 @@ impl ChatStream {
     fn legacy_call(&mut self, message: &Object<'_>) {
         let Some(function) = inner(message, "function_call") else { return };
         let calls = &mut self.draft.calls;
-        let at = calls.iter().position(|call| call.index == LEGACY).unwrap_or_else(|| {
-            calls.push(CallDraft::numbered(LEGACY));
+        let at = calls.iter().position(|call| call.index == LEGACY_INDEX).unwrap_or_else(|| {
+            calls.push(CallDraft::numbered(LEGACY_INDEX));
             calls.len() - 1
         });
         self.add_function(at, &function);
@@ -190,8 +190,8 @@ impl ChatStream {
     /// Returns the position of the call to which a delta belongs, and adds a call if it is new. Calls are matched by
     /// index, else by id; a delta with neither belongs to the last call.
     ///
-    /// Some servers give every call the index 0, and others give every delta a new id. If a delta matches a call that
-    /// already has a name, it therefore starts another call only if it also has a name, and an id that differs from
+    /// Some servers give every call the index 0, and other servers give every delta a new id. Therefore, a delta that
+    /// matches a call with a name starts another call only if the delta also has a name, and an id that differs from
     /// the call's. For a delta with neither id nor index, a name is enough.
     fn find_or_add(&mut self, piece: &Object<'_>) -> usize {
         let calls = &mut self.draft.calls;
@@ -243,7 +243,7 @@ impl ChatStream {
     }
 }
 
-/// Returns the choice with index 0. Others are ignored.
+/// Returns the first choice whose index is 0 or missing. The other choices are ignored.
 fn choice<'a>(answer: &Object<'a>) -> Option<Object<'a>> {
     let choices = answer.get("choices").and_then(elements)?;
     let mut choices = choices.into_iter().filter_map(|raw| Object::parse(raw).ok());
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_gives_the_same_reply_as_a_complete_answer_wherever_it_is_cut() {
+    fn a_stream_split_anywhere_gives_the_same_reply_as_a_complete_answer() {
         let expected = answer(MESSAGE, "tool_calls").unwrap();
         let text = stream(&DELTAS, "tool_calls");
         for size in 1..=text.len() {

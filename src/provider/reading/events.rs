@@ -19,7 +19,7 @@ pub(super) struct StreamReading {
 enum StreamState {
     /// No event has arrived.
     Silent,
-    Going,
+    InProgress,
     /// The answer is complete.
     Over,
     /// An error event arrived; holds its data.
@@ -39,14 +39,16 @@ impl StreamReading {
     pub(super) fn take(&mut self, piece: &[u8], show: &mut dyn FnMut(&str)) {
         let StreamReading { events, collect, state } = self;
         events.take(piece, |event| take_event(event, collect.as_mut(), state, show));
-        if matches!(state, StreamState::Silent | StreamState::Going) && events.is_too_large() {
+        if matches!(state, StreamState::Silent | StreamState::InProgress) && events.is_too_large() {
             *state = StreamState::TooLong(over("one event", MAX_EVENT));
         }
     }
 
     /// Applies the size limit of the whole stream. A stream that has already ended is never too long.
     pub(super) fn limit(&mut self, received: usize) {
-        if received > MAX_ANSWER && matches!(self.state, StreamState::Silent | StreamState::Going) {
+        if received > MAX_ANSWER
+            && matches!(self.state, StreamState::Silent | StreamState::InProgress)
+        {
             self.state = StreamState::TooLong(over("it", MAX_ANSWER));
         }
     }
@@ -54,7 +56,7 @@ impl StreamReading {
     pub(super) fn remaining(&self) -> Remaining {
         match &self.state {
             StreamState::Silent => Remaining::Required,
-            StreamState::Going => self.collect.remaining(),
+            StreamState::InProgress => self.collect.remaining(),
             StreamState::Over
             | StreamState::Refused(_)
             | StreamState::Broken(_)
@@ -76,9 +78,11 @@ impl StreamReading {
             StreamState::Refused(data) => NoReply::Refused(data),
             StreamState::Broken(why) => NoReply::Broken(why),
             StreamState::TooLong(why) => NoReply::TooLong(why),
-            StreamState::Silent | StreamState::Going if is_refused() => NoReply::Refused(begun),
+            StreamState::Silent | StreamState::InProgress if is_refused() => {
+                NoReply::Refused(begun)
+            }
             StreamState::Silent => NoReply::Broken("is an empty stream".to_owned()),
-            StreamState::Going | StreamState::Over => {
+            StreamState::InProgress | StreamState::Over => {
                 return match collect.finish() {
                     Ok(reply) => (Ok(reply), None),
                     Err(Unfinished { why, shown }) => (Err(NoReply::Broken(why)), Some(shown)),
@@ -97,11 +101,11 @@ fn take_event(
     show: &mut dyn FnMut(&str),
 ) {
     let data = event.data.trim();
-    if data.is_empty() || !matches!(state, StreamState::Silent | StreamState::Going) {
+    if data.is_empty() || !matches!(state, StreamState::Silent | StreamState::InProgress) {
         return;
     }
     if data == "[DONE]" {
-        if matches!(state, StreamState::Going) {
+        if matches!(state, StreamState::InProgress) {
             collect.done();
         }
     } else if let Some(why) = too_wide(data) {
@@ -113,12 +117,12 @@ fn take_event(
             _ if event.name == "error" => StreamState::Refused(data.to_owned()),
             Err(_) => StreamState::Broken("has an event that is not a JSON object".to_owned()),
             Ok(object) => match collect.take(&object, show) {
-                Ok(()) => StreamState::Going,
+                Ok(()) => StreamState::InProgress,
                 Err(why) => StreamState::Broken(why),
             },
         };
     }
-    if matches!(state, StreamState::Going) && collect.remaining() == Remaining::None {
+    if matches!(state, StreamState::InProgress) && collect.remaining() == Remaining::None {
         *state = StreamState::Over;
     }
 }

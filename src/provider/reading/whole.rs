@@ -69,8 +69,8 @@ fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, NoReply> {
     protocol.read(&object).map_err(NoReply::Broken)
 }
 
-/// Returns true if an object in a 2xx answer is an error. An empty `error` is not one: some servers send it with
-/// every answer.
+/// Returns true if an object in a 2xx answer is an error. An empty `error` member is ignored, because some servers
+/// send it with every answer.
 pub(super) fn is_error(object: &Object<'_>) -> bool {
     object.get("error").is_some_and(|error| !is_empty(error))
         || object.string("type").as_deref() == Some("error")

@@ -1,7 +1,8 @@
 //! A project file of Claude Code: one chain of records, with one record for each block of a reply and each result.
 //!
-//! Version 2.0.76 resumes from the record with the newest time, and from the first of several with the same time. It
-//! would then lose all others, so each record is at least a millisecond newer than the one before it.
+//! Version 2.0.76 of Claude Code resumes from the record with the newest time. If several records have that time, it
+//! resumes from the first of them and loses the rest. Therefore, each record is at least a millisecond newer than the
+//! one before it.
 
 use super::{Exported, ExportedMessage, timestamp};
 use crate::json::write::Members;
@@ -51,7 +52,7 @@ struct Chain<'e> {
     time: i64,
 }
 
-/// The smallest difference of two times that the program can read, in microseconds.
+/// The smallest difference between two times that Claude Code can read, in microseconds.
 const MILLISECOND: i64 = 1000;
 
 impl Chain<'_> {

@@ -1,4 +1,4 @@
-//! Lays out what is inside a block: text, code, emphasis, links and images.
+//! Lays out the inline content of a block: text, code, emphasis, links and images.
 
 use super::{Leaf, Renderer};
 use crate::show::emphasis::is_escaped;
@@ -134,7 +134,8 @@ impl Renderer<'_> {
         text.chars().take_while(|c| *c == first).count()
     }
 
-    /// Finds the first character from which later text may still make emphasis, code, a link, HTML or an entity.
+    /// Finds the first character that may become the start of emphasis, code, a link, HTML or an entity when more text
+    /// arrives.
     fn look_for_beginnings(&mut self, range: Range<usize>) {
         for (at, c) in self.source[range.clone()].char_indices() {
             let at = range.start + at;

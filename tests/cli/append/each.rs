@@ -29,16 +29,16 @@ fn each_appends_records_as_they_arrive_and_ignores_signals() {
     let sandbox = Sandbox::new();
     let mut child = append(&sandbox).args(["--each", "--tee"]).spawn();
     let mut stdin = child.stdin.take().expect("a pipe");
-    let mut say = |text: &str| {
+    let mut send = |text: &str| {
         let record = json!({"type": "user", "content": text});
         stdin.write_all(format!("{record}\n\n").as_bytes()).expect("a reader");
     };
-    say("one");
+    send("one");
     wait_for_records(&sandbox, 1);
     for signal in ["HUP", "INT", "TERM"] {
         let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()));
-        say(signal);
+        send(signal);
     }
     drop(stdin);
     let output = child.wait_with_output().expect("its end");
