@@ -1,4 +1,4 @@
-//! claw-call --stream: an interrupted, failed or invalid stream is never recorded as a reply.
+//! claw-call --stream: an interrupted, failed or invalid stream is never recorded as a complete reply.
 
 use std::thread;
 
@@ -74,7 +74,7 @@ fn once(shape: Shape, stream: &[u8]) -> Assert {
 
 // ---- cuts ------------------------------------------------------------------------------------
 
-/// The unit tests in src/provider/reading.rs try every byte.
+/// The unit tests in src/provider/reading.rs cut the stream at every byte.
 #[test]
 fn an_incomplete_stream_ends_with_69_and_no_reply() {
     for shape in Shape::ALL {
@@ -240,8 +240,8 @@ fn events_after_an_error_are_ignored() {
 
 // ---- tool calls ------------------------------------------------------------------------------
 
-/// Returns a stream with a text and two tool calls whose stop reason is `reason`. `input` is the raw input of the
-/// second call.
+/// Returns a stream with a text, two tool calls and the stop reason `reason`. `input` is the raw input of the second
+/// call.
 fn calls(shape: Shape, input: &str, reason: &str) -> String {
     let all: Vec<Value> = match shape {
         Shape::Anthropic => {

@@ -26,7 +26,7 @@ struct OddLine {
     found: &'static [&'static str],
     /// The rules that only `claw-check` reports.
     noted: &'static [&'static str],
-    /// True if `claw-append` accepts it.
+    /// True if `claw-append` accepts the line.
     appended: bool,
 }
 
@@ -69,9 +69,9 @@ impl OddLine {
 
         let check = sandbox.cmd("claw-check").arg(FILE).assert();
         assert!(check.get_output().status.code().is_some(), "killed by a signal\n{check}");
-        let said = rules(&check.stdout_text());
+        let reported = rules(&check.stdout_text());
         for rule in self.found.iter().chain(self.noted) {
-            assert!(said.iter().any(|said| said == rule), "{}: {said:?}", self.name());
+            assert!(reported.iter().any(|name| name == rule), "{}: {reported:?}", self.name());
         }
 
         // Counting the tokens of long texts is slow in an unoptimised build;
@@ -241,7 +241,7 @@ fn audit_25_a_raw_carriage_return_between_values_becomes_a_space() {
     assert!(!text.contains('\r') && text.contains("[ {") && text.contains(": [ 1]"), "{text:?}");
     assert_eq!(text.lines().count(), 2);
     sandbox.cmd("claw-check").arg(FILE).assert().success();
-    // In a string it is invalid JSON.
+    // In a string, a raw carriage return is invalid JSON.
     let raw = user("\"odd\r\"");
     sandbox.cmd("claw-append").arg(FILE).write_stdin(raw).assert().code(65);
     // A call from another program's file is printed on one line, too.
@@ -256,7 +256,7 @@ fn b_5_v8_unicode_line_separators_do_not_split_a_record() {
         let sandbox = Sandbox::new();
         let text = format!(r#""odd {separator} odd""#);
         sandbox.write(FILE, user(&text));
-        // claw-rebuild reads and sends them raw; claw-append escapes them.
+        // claw-rebuild prints them unescaped; claw-append escapes them.
         sandbox
             .cmd("claw-rebuild")
             .args(["--strict", FILE])

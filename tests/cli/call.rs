@@ -1,4 +1,4 @@
-//! claw-call: the request of one call, the handling of its answer, and the secrecy of the key.
+//! claw-call: requests, replies, failures and retries, the secrecy of the key, and the offline provider.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ fn answer(content: Value, stop_reason: Value) -> Step {
     }))
 }
 
-fn said(text: &str) -> Value {
+fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
@@ -78,14 +78,14 @@ fn a_reply_becomes_records_byte_for_byte() {
 }
 
 #[test]
-fn text_after_a_call_and_an_empty_reply_get_records() {
+fn an_empty_reply_and_text_after_a_call_are_recorded() {
     let provider = FakeProvider::new();
     let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
-    provider.script(answer(json!([call, said("and so on")]), json!("end_turn")));
+    provider.script(answer(json!([call, text_block("and so on")]), json!("end_turn")));
     let records = hello(&provider, &[]).success().json();
     let types: Vec<&Value> = records.iter().map(|record| &record["type"]).collect();
     assert_eq!(types, ["assistant", "tool_use", "assistant"]);
-    assert_eq!(records[2], json!({"type": "assistant", "content": [said("and so on")]}));
+    assert_eq!(records[2], json!({"type": "assistant", "content": [text_block("and so on")]}));
 
     provider.script(answer(json!([]), json!("end_turn")));
     let records = hello(&provider, &[]).success().json();
@@ -98,7 +98,7 @@ fn v66_k3_a_truncated_answer_ends_with_6_and_an_incomplete_call_is_dropped() {
     let provider = FakeProvider::new();
     let half = json!({"type": "tool_use", "id": "a", "name": "write_file", "input": {}});
     for reason in ["max_tokens", "model_context_window_exceeded"] {
-        provider.script(answer(json!([said("So I"), half]), json!(reason)));
+        provider.script(answer(json!([text_block("So I"), half]), json!(reason)));
         let run = hello(&provider, &[])
             .code(6)
             .stderr(contains(format!("stop reason '{reason}'")))
@@ -106,7 +106,7 @@ fn v66_k3_a_truncated_answer_ends_with_6_and_an_incomplete_call_is_dropped() {
         let record = run.json_one();
         assert_eq!(
             (&record["content"], &record["stop_reason"]),
-            (&json!([said("So I")]), &json!(reason))
+            (&json!([text_block("So I")]), &json!(reason))
         );
     }
 }
@@ -120,7 +120,7 @@ fn v66_k3_a_refusal_is_noted_and_an_unknown_stop_reason_ends_with_6() {
         (json!("new_reason"), 6, unknown),
         (json!(null), 6, unknown),
     ] {
-        provider.script(answer(json!([said("Well.")]), reason.clone()));
+        provider.script(answer(json!([text_block("Well.")]), reason.clone()));
         let run = hello(&provider, &[]).code(status).stderr(contains(what));
         assert_eq!(run.json_one()["stop_reason"], reason);
     }
@@ -130,7 +130,9 @@ fn v66_k3_a_refusal_is_noted_and_an_unknown_stop_reason_ends_with_6() {
 fn v66_the_next_request_is_legal_after_any_stop_reason() {
     let provider = FakeProvider::new();
     let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
-    for content in [json!([]), json!([said(" ")]), json!([call]), json!([said("x"), call])] {
+    for content in
+        [json!([]), json!([text_block(" ")]), json!([call]), json!([text_block("x"), call])]
+    {
         for reason in ["max_tokens", "refusal", "pause_turn", "model_context_window_exceeded"] {
             let sandbox = Sandbox::new();
             Conversation::new().user("hi").append(&sandbox, "s.jsonl");
@@ -273,7 +275,7 @@ fn an_incomplete_conversation_ends_with_7_and_an_illegal_one_with_76() {
         (76, hi.clone() + &assistant(use_of("a")) + &user(result("b"))),
         (76, hi.clone() + &assistant(use_of("a.b")) + &user(result("a.b"))),
         (76, user(json!(""))),
-        (76, user(json!([said(" ")]))),
+        (76, user(json!([text_block(" ")]))),
         (65, "nonsense\n".to_owned()),
     ] {
         let run = call(&Sandbox::new(), &provider, &[])
@@ -287,7 +289,7 @@ fn an_incomplete_conversation_ends_with_7_and_an_illegal_one_with_76() {
 }
 
 #[test]
-fn missing_settings_are_reported_before_any_connection() {
+fn missing_and_invalid_settings_are_reported_before_any_connection() {
     let provider = FakeProvider::new();
     let run = |cmd: Cmd| cmd.write_stdin(HELLO).assert();
     let call = || call(&Sandbox::new(), &provider, &[]);
@@ -381,9 +383,9 @@ fn v61_a_missing_answer_ends_with_69() {
             .stderr(contains(why));
         assert_eq!(provider.requests().len(), 2, "{step:?}");
     }
-    let nobody = FakeProvider::new();
-    let env = nobody.env();
-    drop(nobody);
+    let stopped = FakeProvider::new();
+    let env = stopped.env();
+    drop(stopped);
     Sandbox::new()
         .cmd("claw-call")
         .envs(env)
@@ -449,7 +451,7 @@ fn v61_a_retry_waits_as_long_as_the_provider_asks_and_ends_with_75_if_that_is_to
 }
 
 #[test]
-fn v65_max_tokens_is_lowered_if_only_the_room_for_the_answer_is_too_large() {
+fn v65_max_tokens_is_lowered_if_the_prompt_itself_fits() {
     let provider = FakeProvider::new().window(4000);
     let prompt = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
     let sandbox = Sandbox::new();
@@ -458,9 +460,9 @@ fn v65_max_tokens_is_lowered_if_only_the_room_for_the_answer_is_too_large() {
         .assert()
         .success()
         .stderr(contains("trying again with --max-tokens 928"));
-    let rooms: Vec<u64> =
+    let limits: Vec<u64> =
         provider.requests().iter().filter_map(|r| body(r)["max_tokens"].as_u64()).collect();
-    assert_eq!(rooms, [2000, 928]);
+    assert_eq!(limits, [2000, 928]);
 }
 
 #[test]
@@ -489,14 +491,14 @@ fn an_overflow_ends_with_3_is_recorded_and_its_window_is_remembered() {
     append(&sandbox, "s.jsonl", sandbox.read("failure"));
     assert_eq!(rebuild_meta(&sandbox, "s.jsonl"), "");
     // The window of this model at this endpoint is remembered.
-    let lesson = &sandbox.read_json("state/windows.jsonl")[0];
-    let known = (&lesson["endpoint"], &lesson["model"], &lesson["window"]);
+    let remembered = &sandbox.read_json("state/windows.jsonl")[0];
+    let known = (&remembered["endpoint"], &remembered["model"], &remembered["window"]);
     assert_eq!(known, (&json!(provider.url()), &json!("test-model"), &json!(2000)));
     let check = sandbox.cmd("claw-estimate").envs(provider.env()).args(["--check"]);
     check.write_stdin(json!({"role": "user", "content": words(1800)}).to_string()).assert().code(3);
 }
 
-/// A window that a refusal only quotes, or that is implausibly small, is not remembered. The user's window
+/// A window is not remembered if the refusal only quotes it, or if it is implausibly small or large. The user's window
 /// overrides a remembered one.
 #[test]
 fn audit_11_a_refusal_does_not_make_a_model_unusable() {
@@ -695,7 +697,7 @@ fn b_7_the_records_of_a_deeply_nested_reply_can_be_appended_and_rebuilt() {
 
 /// By default, plain HTTP is allowed only to the local host; a proxy would send the key elsewhere.
 #[test]
-fn t6_plain_http_ignores_proxies_of_the_environment() {
+fn t6_plain_http_ignores_the_proxy_variables() {
     let (provider, proxy) = (FakeProvider::new(), FakeProvider::new());
     for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
     {
@@ -773,7 +775,7 @@ fn the_offline_provider_must_be_selected() {
 }
 
 #[test]
-fn the_offline_provider_refuses_a_prompt_over_its_window_with_a_real_error_text() {
+fn the_offline_provider_refuses_a_prompt_over_its_window_in_the_words_of_a_real_provider() {
     let long = json!({"role": "user", "content": words(900)}).to_string();
     offline(&["--window", "500"], long.clone())
         .code(3)

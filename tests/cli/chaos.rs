@@ -10,7 +10,7 @@ use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Sandbox};
 use crate::conversations::{Conversation, log};
 
-/// The number of sequences in a short and in a full run.
+/// The number of sequences of failures in a short and in a full run.
 const SEQUENCES: [u64; 2] = [40, 2000];
 /// The number of turns that run in parallel.
 const TOGETHER: usize = 4;
@@ -23,11 +23,11 @@ const DOCUMENTED: [i32; 8] = [0, 3, 4, 6, 69, 75, 76, 77];
 struct Random(u64);
 
 impl Random {
-    fn below(&mut self, most: u64) -> u64 {
+    fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        self.0 % most
+        self.0 % limit
     }
 
     fn step(&mut self) -> Step {
@@ -55,7 +55,7 @@ fn error(status: u16, kind: &str) -> Step {
 
 fn page(status: u16, body: &str) -> Step {
     let kind = ("content-type".to_owned(), "text/html".to_owned());
-    // Without this header, the wait would be the default.
+    // Without this header, claw-turn would wait for the default delay before it tries again.
     let headers = vec![kind, ("retry-after-ms".into(), "1".into())];
     Step::Raw { status, headers, body: body.into() }
 }
@@ -84,36 +84,36 @@ fn sequence(seed: u64, before: &[u8]) {
     }
     let run = cmd.arg("s.jsonl").assert();
 
-    let told = format!("sequence {seed}, {shape:?}: {steps:?}\n{}", run.stderr_text());
+    let context = format!("sequence {seed}, {shape:?}: {steps:?}\n{}", run.stderr_text());
     assert!(
         run.get_output().status.code().is_some_and(|code| DOCUMENTED.contains(&code)),
-        "{told}"
+        "{context}"
     );
-    assert!(sandbox.read("s.jsonl").starts_with(before), "the transcript was rewritten: {told}");
+    assert!(sandbox.read("s.jsonl").starts_with(before), "the transcript was rewritten: {context}");
     let requests = provider.requests();
     // At most three replies and three summaries are requested, each with its retries.
-    assert!(requests.len() <= 6 * (1 + RETRIES), "{} requests: {told}", requests.len());
-    assert_no_forbidden_repeat(&requests, &told);
+    assert!(requests.len() <= 6 * (1 + RETRIES), "{} requests: {context}", requests.len());
+    assert_no_forbidden_repeat(&requests, &context);
     provider.all_legal();
     let rebuilt = sandbox.cmd("claw-rebuild").args(["--ready", "s.jsonl"]).assert();
     // The transcript ends with a prompt or a reply.
     assert!(
         matches!(rebuilt.get_output().status.code(), Some(0 | 7)),
-        "{told}\n{}",
+        "{context}\n{}",
         rebuilt.stderr_text()
     );
 }
 
-/// Checks that a request that was refused as too long is not sent again, and that no request is sent more often than
-/// the retries allow.
-fn assert_no_forbidden_repeat(requests: &[Recorded], told: &str) {
+/// Checks that a request that got status 400 or 413 is not sent again, and that no request is sent more often than the
+/// retries allow.
+fn assert_no_forbidden_repeat(requests: &[Recorded], context: &str) {
     let mut sent: HashMap<&[u8], (usize, bool)> = HashMap::new();
     for request in requests {
-        let (times, was_too_long) = sent.entry(&request.body).or_default();
+        let (times, was_refused) = sent.entry(&request.body).or_default();
         *times += 1;
-        assert!(!*was_too_long, "sent again after an overflow: {told}");
-        assert!(*times <= 1 + RETRIES, "sent {times} times: {told}");
-        *was_too_long = matches!(request.status, 400 | 413);
+        assert!(!*was_refused, "sent again after status 400 or 413: {context}");
+        assert!(*times <= 1 + RETRIES, "sent {times} times: {context}");
+        *was_refused = matches!(request.status, 400 | 413);
     }
 }
 

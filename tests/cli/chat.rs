@@ -94,8 +94,8 @@ fn the_exercise_of_claw0s_first_chapter_works() {
     pty.end().success();
 }
 
-/// Returns the messages that claw0's current program builds from a transcript. It reads four types of records,
-/// requires their members, and pairs calls and results by position.
+/// Returns the messages that claw0's current program builds from a transcript. The program reads four types of records,
+/// requires their members, adds a call to an assistant message before it, and joins consecutive results.
 fn as_claw0_reads(records: &[Value]) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     for record in records {
@@ -180,21 +180,22 @@ fn a_workspace_of_claw0_is_continued_and_stays_readable_for_claw0() {
     assert_eq!(index["49c71f1146e5"]["message_count"], 7);
 }
 
-/// A model that calls the tool `clock`, and the tool.
+/// A model that calls the tool `clock` and then answers.
 const MODEL: &str = r#"case $(cat) in
 *tool_result*) echo '{"type":"assistant","content":[{"type":"text","text":"It is five."}]}' ;;
 *) echo '{"type":"assistant","content":[]}'
 echo '{"type":"tool_use","tool_use_id":"t1","name":"clock","input":{}}' ;;
 esac"#;
+/// A script that creates the tool `clock`.
 const CLOCK: &str = r#"mkdir tools
 printf '#!/bin/sh\necho 5\n' >tools/clock && chmod +x tools/clock
 echo '{"description":"","input_schema":{"type":"object"}}' >tools/clock.json"#;
 
 #[test]
-fn a_compaction_is_undone() {
+fn compactions_and_turns_can_be_undone() {
     let sandbox = Sandbox::new();
-    let says = (1..=8).map(|n| format!("Question {n} {}\n", "about this and that ".repeat(80)));
-    piped(&sandbox, &says.collect::<String>()).success();
+    let prompts = (1..=8).map(|n| format!("Question {n} {}\n", "about this and that ".repeat(80)));
+    piped(&sandbox, &prompts.collect::<String>()).success();
     let path = sandbox.sh("claw-session path initial").assert().success().stdout_text();
     let messages = || sandbox.cmd("claw-rebuild").arg(path.trim()).assert().success().stdout_text();
     let before = messages();
@@ -238,10 +239,13 @@ fn a_line_can_be_edited_continued_completed_and_recalled() {
     pty.press("/sw\t").wait_for("/switch ").press("init\t").wait_for("initial");
     pty.line("", "(initial): 3 turns restored").line(" secret", "Reply to 7 messages:  secret");
     pty.press(CTRL_D).end().success();
-    let said = sandbox.sh("claw-session path initial").assert().success().stdout_text();
-    let said = sandbox.sh(&format!("grep '\"user\"' {said}")).assert().success().stdout_text();
-    assert!(said.contains(r#""content":"one\ntwo\n\nthree four""#), "{said}");
-    assert!(said.contains(r#""content":"five\nsix""#) && !said.contains("never"), "{said}");
+    let path = sandbox.sh("claw-session path initial").assert().success().stdout_text();
+    let prompts = sandbox.sh(&format!("grep '\"user\"' {path}")).assert().success().stdout_text();
+    assert!(prompts.contains(r#""content":"one\ntwo\n\nthree four""#), "{prompts}");
+    assert!(
+        prompts.contains(r#""content":"five\nsix""#) && !prompts.contains("never"),
+        "{prompts}"
+    );
 
     let kept = sandbox.read_text("state/chat_history");
     assert!(kept.contains("hello!\n") && !kept.contains("secret"), "{kept}");
@@ -253,7 +257,7 @@ fn a_line_can_be_edited_continued_completed_and_recalled() {
 }
 
 #[test]
-fn an_unknown_command_is_not_sent() {
+fn unknown_and_invalid_commands_are_not_sent() {
     let sandbox = Sandbox::new();
     let wrong = "claw-chat: no such command: '/switchinitial'; /help lists them, and '//' begins a prompt with a slash\n";
     piped(&sandbox, "/switchinitial\n").code(2).stderr(contains(wrong)).stdout("");
@@ -443,7 +447,7 @@ fn audit_04_the_advice_after_a_failure_depends_on_what_was_stored() {
     away("/again\n").code(69).stderr(contains(advice));
     piped(&sandbox, "/undo turn\n").success();
     assert_eq!(messages(&sandbox), before);
-    // No prompt waits for an answer any more.
+    // After the undo, no prompt is waiting for an answer.
     let run = away("/again\n");
     assert!(!run.stderr_text().contains("/undo"), "{}", run.stderr_text());
 }
@@ -481,8 +485,8 @@ fn audit_27_each_session_of_a_chat_has_its_own_key_and_its_label_is_shown() {
 #[test]
 fn audit_27_help_without_a_slash_is_sent_only_if_it_is_repeated() {
     let sandbox = Sandbox::new();
-    let asks = "claw-chat: did you mean /help? To send 'help' to the model, type it again\n";
-    piped(&sandbox, "help\n").code(2).stderr(contains(asks)).stdout("");
+    let question = "claw-chat: did you mean /help? To send 'help' to the model, type it again\n";
+    piped(&sandbox, "help\n").code(2).stderr(contains(question)).stdout("");
     if can_run() {
         let mut pty = on_a_terminal(chat(&sandbox));
         pty.line("help", "did you mean /help?").line("help", "Reply to 1 messages: help");
@@ -524,11 +528,11 @@ fn audit_27_an_expired_session_is_followed_by_a_new_one() {
     };
     assert!(at(0, "hi\n").contains("(initial): 0 turns restored"));
     assert!(at(30, "hi\n").contains("(initial): 1 turn restored"));
-    let said = at(61, "hi\n/list\n");
-    assert!(said.contains("has expired") && said.contains(": 0 turns restored"), "{said}");
+    let stderr = at(61, "hi\n/list\n");
+    assert!(stderr.contains("has expired") && stderr.contains(": 0 turns restored"), "{stderr}");
     // A session that the user selects is used even if it has expired.
-    let said = at(200, "/switch initial\nhi\nhi\n");
-    assert!(said.ends_with("(initial): 2 turns restored\n"), "{said}");
+    let stderr = at(200, "/switch initial\nhi\nhi\n");
+    assert!(stderr.ends_with("(initial): 2 turns restored\n"), "{stderr}");
     chat(&sandbox)
         .args(["--reset", "daily@25:00"])
         .write_stdin("")
@@ -557,7 +561,7 @@ fn audit_28_the_context_is_shown_for_an_unknown_window() {
 }
 
 #[test]
-fn the_context_is_what_claw_estimate_says() {
+fn context_prints_what_claw_estimate_prints() {
     let sandbox = Sandbox::new();
     piped(&sandbox, "hi\nhow are you?\n").success();
     let list = sandbox.cmd("claw-session").args(["list", "--json"]).assert().success().json();
@@ -610,16 +614,17 @@ fn settings_can_be_shown_and_changed() {
         cmd.args(["--profile", "local"]).write_stdin(lines).assert()
     };
     let lines = "/model\n/set profile big\n/model\n/set model own\nhi\n/model\n/unset model\n/model\n/status\n";
-    let said = chat(lines).success().stdout_text();
-    let models: Vec<&str> = said.lines().filter(|line| line.starts_with("model ")).collect();
+    let output = chat(lines).success().stdout_text();
+    let models: Vec<&str> = output.lines().filter(|line| line.starts_with("model ")).collect();
     let shown = ["small", "large", "own", "large"].map(|name| format!("model {name} (offline)"));
-    assert_eq!(models[..4], shown, "{said}");
+    assert_eq!(models[..4], shown, "{output}");
     assert_eq!(models[4], "model        own", "the turn used another model");
 
     chat("/set max-rounds\n/set max-rounds 9\n/set max-rounds\n/unset max-rounds\n/set max-rounds\n").success().stdout("max-rounds  7  file 'config.json'\nmax-rounds  9  CLAW_MAX_ROUNDS\nmax-rounds  7  file 'config.json'\n");
-    let said = chat("/set stream no\n/set\n").success().stdout_text();
-    let keys: Vec<&str> = said.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(keys, ["max-rounds", "model", "profile", "provider", "stream"], "{said}");
+    let output = chat("/set stream no\n/set\n").success().stdout_text();
+    let keys: Vec<&str> =
+        output.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(keys, ["max-rounds", "model", "profile", "provider", "stream"], "{output}");
     // An invalid setting changes nothing.
     for (line, status, why) in [
         ("/set windo 5000", 2, "claw-config: unknown key 'windo'; did you mean 'window'?"),
@@ -722,7 +727,8 @@ fn audit_29_answers_are_wrapped_and_rendered_for_the_terminal() {
     assert_eq!(sandbox.read_text("out"), format!("Reply to 1 messages: {prompt}\n"));
 }
 
-/// A program in place of claw-call that shows a paragraph, and the rest when the file `go` exists.
+/// A program in place of claw-call that shows the first paragraph of an answer at once, and the second when the file
+/// `go` exists.
 const TWO_PARTS: &str = r#"cat >/dev/null
 for reply; do :; done
 printf 'The first paragraph of the answer stands here.\n\n'

@@ -14,7 +14,7 @@ use crate::conversations::{Conversation, append};
 /// The transcript of every test.
 const FILE: &str = "s.jsonl";
 
-/// Seven records: a question, a call with its result, an answer; a question and its answer.
+/// Seven records: a question, a text, a call, its result and the answer; another question and its answer.
 fn conversation() -> Conversation {
     let conversation =
         Conversation::new().user("one").assistant("I look.").call("f", json!({})).result("found");
@@ -32,12 +32,12 @@ fn lines() -> Vec<Vec<u8>> {
 /// A damaged transcript and its expected finding.
 struct Damage {
     bytes: Vec<u8>,
-    /// The records appended to it.
+    /// The records appended to the damaged transcript.
     more: Vec<Value>,
     rule: &'static str,
     /// The line number of the finding.
     line: usize,
-    /// True if a complete record after a torn one was recovered, which is a finding too.
+    /// True if a complete record that follows a torn one on the same line is recovered, which is a finding too.
     recovered: bool,
     status: i32,
 }
@@ -93,7 +93,7 @@ impl Damage {
         sandbox
     }
 
-    /// Checks that this is the only finding, except for a recovered record.
+    /// Checks that claw-check reports only this finding, and the recovered record if there is one.
     #[track_caller]
     fn assert_only_finding(&self, sandbox: &Sandbox) {
         let run = sandbox.cmd("claw-check").arg(FILE).assert();
@@ -137,7 +137,7 @@ fn id(line: &[u8], offset: usize) -> Value {
     }
 }
 
-/// Returns the severity of a rule, and whether claw-rebuild repairs it.
+/// Returns the severity of a rule's findings, and true if claw-rebuild repairs them.
 fn severity_and_repair(name: &str) -> (&'static str, bool) {
     let rule = clawutils::finding::rules::ALL.iter().find(|rule| rule.name == name);
     let rule = rule.unwrap_or_else(|| panic!("no rule {name}"));
@@ -233,7 +233,7 @@ fn lines_of_other_programs() -> Vec<Damage> {
     ]
 }
 
-/// Returns transcripts whose records do not fit together.
+/// Returns transcripts of valid records that contradict each other or cannot be sent as they are.
 fn contradictory_records() -> Vec<Damage> {
     let blocks = |kind: &str, block: Value| json!({"type": kind, "content": [block]});
     let other = json!({"type": "tool_use", "tool_use_id": "t", "name": "g", "input": {}});
@@ -265,7 +265,7 @@ fn truncation(record: impl Into<Value>, bytes: u64) -> Value {
         "tail": 0, "bytes": bytes, "sha256": "0"})
 }
 
-/// A truncation that does not match is reported at its result, which is sent whole.
+/// A truncation that does not match its result is reported at the result, which is sent in full.
 fn mismatched_truncation() -> Damage {
     Damage { line: 4, ..Damage::appended(&[truncation(id_of(4), 9)], "truncation-mismatch", 1, 1) }
 }
@@ -345,14 +345,14 @@ fn an_undamaged_transcript_has_no_finding() {
 fn audit_25_the_id_of_a_session_record_is_not_a_hash_of_its_line() {
     let header = json!({"type": "session", "id": "81efc48888b71234", "created": "x", "key": "k"});
     let records = [header.to_string(), user("one").to_string()];
-    // This holds after other records, too, and if the type is not the first member.
+    // The same holds for a session record after other records, whose first member is not its type.
     let later = r#"{"id":"81efc48888b75678","created":"x","key":"k","type":"session"}"#;
     let sandbox = private();
     for text in [records.join("\n"), reply("two").to_string(), later.to_owned()] {
         append(&sandbox, FILE, text);
     }
     sandbox.cmd("claw-check").arg(FILE).assert().success().stdout("").stderr("");
-    // The record after it still shows that the session record was changed.
+    // The id of the next record still shows that the session record was changed.
     let text = sandbox.read_text(FILE).replacen("\"key\":\"k\"", "\"key\":\"q\"", 1);
     sandbox.write(FILE, text);
     let run = sandbox.cmd("claw-check").arg(FILE).assert();
@@ -394,7 +394,7 @@ fn records_covered_by_a_compaction_are_checked_too() {
 }
 
 #[test]
-fn findings_after_the_first_kept_record_of_a_compaction_have_their_lines() {
+fn findings_after_the_first_kept_record_of_a_compaction_have_the_right_line_numbers() {
     let kept = id_of(5);
     let more = [compaction(kept), result("nobody"), call("t"), user("stop")];
     let damage = Damage::appended(&more, "", 1, 1);
@@ -406,7 +406,7 @@ fn findings_after_the_first_kept_record_of_a_compaction_have_their_lines() {
 }
 
 #[test]
-fn g3_an_open_call_at_the_end_is_a_note_at_its_reply() {
+fn g3_an_open_call_at_the_end_is_noted_at_its_reply() {
     let sandbox = private();
     Conversation::of("uac", 3).append(&sandbox, FILE);
     let found = sandbox.cmd("claw-check").arg(FILE).assert().success().json_one();
@@ -416,7 +416,7 @@ fn g3_an_open_call_at_the_end_is_a_note_at_its_reply() {
 }
 
 #[test]
-fn t1_a_file_that_other_users_can_read_is_a_note() {
+fn t1_a_file_that_other_users_can_read_is_noted() {
     let sandbox = private();
     conversation().append(&sandbox, FILE);
     let run = sandbox.sh("chmod 640 s.jsonl; claw-check s.jsonl").assert().success();

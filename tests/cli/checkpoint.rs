@@ -40,7 +40,7 @@ fn ids(sandbox: &Sandbox) -> Vec<Value> {
     sandbox.read_json("s.jsonl").iter().map(|record| record["id"].clone()).collect()
 }
 
-// ---- in the messages -------------------------------------------------------------------------
+// ---- the checkpoint in the messages ----------------------------------------------------------
 
 #[test]
 fn the_newest_checkpoint_is_in_the_first_message_and_can_be_retracted() {
@@ -111,7 +111,7 @@ fn d54_no_checkpoint_is_written_into_a_transcript_of_another_program() {
     assert_eq!(sandbox.read_text("s.jsonl"), format!("{header}\n"));
 }
 
-// ---- when one is due -------------------------------------------------------------------------
+// ---- when a checkpoint is due ----------------------------------------------------------------
 
 /// Returns a sandbox whose model answers with a checkpoint.
 fn with_model() -> Sandbox {
@@ -195,8 +195,8 @@ fn v72_turns_are_counted_since_the_last_checkpoint_across_compactions() {
         let compaction = sandbox.cmd("claw-compact").args(args).write_stdin(messages).assert();
         append(&sandbox, "s.jsonl", compaction.success().get_output().stdout.clone());
     }
-    let covered = sandbox.read_json("s.jsonl").pop().expect("a record");
-    assert!(covered["turns_since_checkpoint"].as_u64() > Some(0), "{covered}");
+    let compaction = sandbox.read_json("s.jsonl").pop().expect("a record");
+    assert!(compaction["turns_since_checkpoint"].as_u64() > Some(0), "{compaction}");
     assert_eq!(
         meta_checkpoint(&sandbox),
         Value::Null,
@@ -325,7 +325,7 @@ fn a_request_that_is_too_long_is_shortened_and_never_repeated() {
 fn v75_any_text_becomes_fields_or_a_plain_summary() {
     let sandbox = with_model();
     Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
-    for (said, summary, topics) in [
+    for (text, summary, topics) in [
         (r#"{"summary":"s","topics":["t"]}"#, "s", json!(["t"])),
         ("```json\n{\"summary\":\"s\",\"topics\":[\"t\"]}\n```", "s", json!(["t"])),
         (r#"Sure: {"summary":"{s}","topics":"t"} - good?"#, "{s}", json!(["t"])),
@@ -333,9 +333,9 @@ fn v75_any_text_becomes_fields_or_a_plain_summary() {
         (r#"{"summary":"s","topics":["#, r#"{"summary":"s","topics":["#, json!([])),
         (r#"{"summary":"s","topics":[1,{}],"key_decisions":7}"#, "s", json!([])),
     ] {
-        sandbox.write("reply", says(said));
+        sandbox.write("reply", says(text));
         let record = run(&sandbox, &[]).success().json_one();
-        assert_eq!((&record["summary"], &record["topics"]), (&json!(summary), &topics), "{said}");
+        assert_eq!((&record["summary"], &record["topics"]), (&json!(summary), &topics), "{text}");
         append(&sandbox, "s.jsonl", record.to_string());
     }
 }

@@ -10,7 +10,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 /// 2026-01-01T00:00:00Z, the time to which dates in the rows are relative.
 const NOW: &str = "1767225600";
 
-/// The rows: an answer and its expected class.
+/// Returns the rows of the test data, each an answer and its expected class.
 fn rows() -> Vec<Value> {
     let text = include_str!("../data/failures.ndjson");
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
@@ -41,7 +41,7 @@ fn first_of_each_kind() -> Vec<Value> {
     rows
 }
 
-/// The unit tests of the failure table cover all rows.
+/// This test runs the program for a selection of the rows; the unit tests of the failure table cover all of them.
 #[test]
 fn k7_the_program_classifies_rows_of_the_table() {
     let (rows, sandbox) = (first_of_each_kind(), Sandbox::new());
@@ -70,13 +70,13 @@ fn k7_the_program_classifies_rows_of_the_table() {
             assert_eq!(found[name], row[name], "{name}: {body}");
         }
         assert_eq!(found["actual_is_floor"], row["actual_is_floor"] == true, "{body}");
-        let may_pass = row.get("retryable").cloned().unwrap_or((exit == 75 || exit == 69).into());
-        assert_eq!(found["retryable"], may_pass, "{body}");
+        let retryable = row.get("retryable").cloned().unwrap_or((exit == 75 || exit == 69).into());
+        assert_eq!(found["retryable"], retryable, "{body}");
     }
 }
 
 #[test]
-fn user_rows_apply_unless_the_status_or_the_error_code_decides() {
+fn user_rows_apply_unless_the_status_or_an_error_code_takes_precedence() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "rows",
@@ -107,7 +107,7 @@ fn user_rows_apply_unless_the_status_or_the_error_code_decides() {
 }
 
 #[test]
-fn an_invalid_row_is_named() {
+fn an_invalid_row_is_reported_with_its_line_number() {
     let sandbox = Sandbox::new();
     for (text, why) in [
         ("overflow a\nflood b\n", "cannot use rows 'rows': line 2: unknown class 'flood'"),

@@ -99,7 +99,7 @@ fn v51_six_messages_are_compacted_only_if_that_saves_tokens() {
 }
 
 #[test]
-fn d41_the_cut_moves_until_the_rest_fits() {
+fn d41_the_cut_moves_until_the_kept_part_fits() {
     let sandbox = with_model();
     // The usual cut would cover half of the messages, but most of the tokens are in the second half.
     let conversation = (0..6).fold(Conversation::plain(10, 5), |conversation, _| {
@@ -329,14 +329,14 @@ fn d50_each_of_several_compactions_adds_one_record_and_keeps_the_users_words() {
 fn d6_ten_compactions_add_ten_records_and_can_all_be_undone() {
     let sandbox = Sandbox::new();
     let mut ids = Vec::new();
-    let mut said = Vec::new();
+    let mut turns = Vec::new();
     for n in 1..=10 {
         let conversation =
             Conversation::new().user("go on").tool(words(300)).tool(words(300)).assistant("so");
         let conversation = conversation.user("and?").tool(words(300)).tool(words(300));
         let turn = conversation.lines().replace("call_", &format!("call_{n}_"));
         append(&sandbox, "s.jsonl", turn.clone());
-        said.push(turn);
+        turns.push(turn);
         let before = sandbox.read("s.jsonl");
         sandbox.write("summary", format!("Summary number {n}."));
         let run = compact(&sandbox, &["--summary", "summary", "--keep-user", "0"]);
@@ -356,7 +356,7 @@ fn d6_ten_compactions_add_ten_records_and_can_all_be_undone() {
         assert!(messages.contains(&format!("Summary number {n}.")));
         legal(&sandbox);
     }
-    append(&sandbox, "never-compacted.jsonl", said.concat());
+    append(&sandbox, "never-compacted.jsonl", turns.concat());
     let whole = rebuild(&sandbox, "never-compacted.jsonl");
     let records = sandbox.read_json("never-compacted.jsonl").len();
     assert_eq!(sandbox.read_json("s.jsonl").len(), records + 10);
@@ -524,10 +524,11 @@ fn results_are_shortened_and_thinking_is_dropped_in_the_request() {
         .fold(conversation, |conversation, _| conversation.user("more").assistant(&words(100)))
         .append(&sandbox, "s.jsonl");
     // A smaller window shortens results more.
-    for (window, most) in [("200000", 26_000), ("7000", 8000)] {
+    for (window, max_length) in [("200000", 26_000), ("7000", 8000)] {
         let run = plan(&sandbox, &["--window", window]).assert();
         let request = run.success().json_one()["content"].as_str().expect("a text").to_owned();
-        assert!(!request.contains("secret thoughts") && request.len() < most, "{}", request.len());
+        assert!(!request.contains("secret thoughts"), "thinking is in the request");
+        assert!(request.len() < max_length, "{}", request.len());
         for part in
             ["call of build:\n  {\"target\":\"all\"}", "  step 1: ", "  error: missing header"]
         {
@@ -652,7 +653,7 @@ fn v53_the_status_of_the_called_program_is_passed_on() {
             format!("claw-compact: cannot get a summary: 'claw-call' ended with status {status}\n");
         run.code(status).stdout("").stderr(why.clone());
     }
-    // A status that is not one of ours has no meaning here, even with a reply.
+    // A status that clawutils does not define counts as 69, even with a reply.
     for status in [42, 141, 255] {
         with_reply(&says("They talked."), &status.to_string()).code(69).stdout("");
     }
@@ -660,7 +661,7 @@ fn v53_the_status_of_the_called_program_is_passed_on() {
 }
 
 #[test]
-fn v53_a_called_program_that_a_signal_kills_ends_with_69() {
+fn v53_claw_compact_ends_with_69_if_a_signal_kills_the_called_program() {
     for signal in ["KILL", "TERM", "SEGV"] {
         let sandbox = with_model();
         Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
@@ -865,7 +866,7 @@ fn the_offline_provider_makes_a_summary() {
 
 // ---- without a model -------------------------------------------------------------------------
 
-/// `local` makes the summary if the model fails, gives an unusable reply, or does not exist.
+/// The source `local` makes the summary if the called program fails, prints an unusable reply, or does not exist.
 #[test]
 fn the_local_source_makes_a_summary_if_the_model_fails() {
     let sandbox = Sandbox::new();

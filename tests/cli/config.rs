@@ -15,7 +15,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 /// The default path of the configuration file in a sandbox.
 const FILE: &str = ".config/clawutils/config.json";
 
-/// Settings that exclude others, and are therefore tested separately.
+/// Settings that exclude other settings, and are therefore tested separately.
 const EXCLUDED: [&str; 4] = ["emergency", "fallback", "key-cmd", "replay"];
 
 fn config(sandbox: &Sandbox, args: &[&str]) -> Cmd {
@@ -79,17 +79,17 @@ impl Sample {
         self.flag == format!("--no-{}", self.key)
     }
 
-    /// Returns the value as it is written in the file.
-    fn json(&self, way: usize) -> Value {
+    /// Returns the value with the index `place` in `values`, as it is written in the file.
+    fn json(&self, place: usize) -> Value {
         let one = |text: &String| match self.kind.as_str() {
             "switch" | "number" | "object" => serde_json::from_str(text).expect("JSON"),
             _ => json!(text),
         };
-        let values = &self.values[way];
+        let values = &self.values[place];
         if self.is_list { values.iter().map(one).collect() } else { one(&values[0]) }
     }
 
-    fn of_variable(&self) -> String {
+    fn variable_value(&self) -> String {
         if self.is_list { self.values[1].join("\n") + "\n" } else { self.values[1][0].clone() }
     }
 
@@ -125,16 +125,17 @@ fn each_setting_is_read_from_each_place_in_the_order_of_precedence() {
     }
 }
 
-/// Sets the settings in one place after another, each of which takes precedence over those before.
+/// Sets the settings in one place after another, from the lowest to the highest precedence, and checks their values and
+/// origins. Then does the same with empty variables, and with the options that undo a setting.
 fn check_precedence(group: &[Sample]) {
     let sandbox = Sandbox::new();
     let members =
-        |way| group.iter().map(|it| (it.key.clone(), it.json(way))).collect::<Map<_, _>>();
+        |place| group.iter().map(|it| (it.key.clone(), it.json(place))).collect::<Map<_, _>>();
     let mut file = members(3);
     file.insert("profiles".to_owned(), json!({"p q": members(2)}));
     let path = sandbox.write(FILE, Value::from(file).to_string()).display().to_string();
     let variables: Vec<_> =
-        group.iter().map(|it| (it.variable.clone(), it.of_variable())).collect();
+        group.iter().map(|it| (it.variable.clone(), it.variable_value())).collect();
     let list = |before: Vec<String>, variables: &[(String, String)], after: Vec<String>| {
         let cmd = sandbox.cmd("claw-config").envs(variables.iter().map(|(n, v)| (n, v)));
         listed(cmd.args(before).args(["list", "--json"]).args(after).assert())

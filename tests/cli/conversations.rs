@@ -1,4 +1,5 @@
-//! Sessions for testing the guard's stages: conversations, tool loops, long results.
+//! Conversations to test with, and functions that append them to a transcript, rebuild its messages, and run a program
+//! on them.
 
 use assert_cmd::assert::Assert;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ impl Conversation {
         self.record(json!({"type": "assistant", "content": content, "stop_reason": "end_turn"}))
     }
 
-    /// Adds a tool call; calls are named `call_1`, `call_2` and so on.
+    /// Adds a tool call; the ids of the calls are `call_1`, `call_2` and so on.
     pub fn call(mut self, name: &str, input: Value) -> Conversation {
         self.calls += 1;
         let id = format!("call_{}", self.calls);
@@ -136,21 +137,21 @@ pub fn rebuild(sandbox: &Sandbox, file: &str) -> String {
     run.success().stdout_text()
 }
 
-/// Returns the messages of a transcript with the metadata that the stages need.
+/// Returns the messages of a transcript with the metadata that `--record` needs.
 #[track_caller]
 pub fn rebuild_meta(sandbox: &Sandbox, file: &str) -> String {
     let run = sandbox.cmd("claw-rebuild").args(["--strict", "--meta", file]).assert();
     run.success().stdout_text()
 }
 
-/// Undoes the last record of the transcript.
+/// Retracts the last record of a transcript.
 #[track_caller]
 pub fn undo_last(sandbox: &Sandbox, file: &str) {
     let last = sandbox.read_json(file).pop().unwrap_or_default();
     append(sandbox, file, json!({"type": "retract", "target": last["id"]}).to_string());
 }
 
-/// Runs a stage on the messages of a transcript, with `--record`.
+/// Runs a program such as claw-compact on the messages of a transcript, with `--record`.
 #[track_caller]
 pub fn stage(sandbox: &Sandbox, program: &str, args: &[&str], file: &str) -> Assert {
     let messages = rebuild_meta(sandbox, file);

@@ -15,7 +15,7 @@ const FILE: &str = "s.jsonl";
 /// The provider's count for the prompt of [`anchor`], which is close to our estimate.
 const COUNT: u64 = 4200;
 
-/// The records before the count, with the numbers 0 to 3: a prompt, and a call with a long result.
+/// The records before the count, with the numbers 0 to 3: a prompt, a text, a call, and its long result.
 fn before() -> Conversation {
     Conversation::new().user(&words(1000)).tool(log(250))
 }
@@ -136,17 +136,17 @@ const NOT_APPLIED: &str = r#"{"type":"compaction","summary":"x","first_kept_entr
 
 #[test]
 fn audit_14_a_count_is_valid_while_the_records_it_covers_do_not_change() {
-    for (what, steps, holds) in AFTER_THE_COUNT {
+    for (what, steps, is_valid) in AFTER_THE_COUNT {
         let sandbox = Sandbox::new();
         before().record(anchor()).append(&sandbox, FILE);
         after().append(&sandbox, FILE);
         steps.iter().for_each(|step| step(&sandbox));
-        let expected = if holds { COUNT + 3 } else { 0 };
+        let expected = if is_valid { COUNT + 3 } else { 0 };
         assert_eq!(measured(&sandbox, &[]), expected, "{what}");
     }
 }
 
-/// View records appended before the count, others appended after it, and whether the count is then valid.
+/// View records appended before the count, view records appended after it, and whether the count is then valid.
 const AROUND_THE_COUNT: [(&str, &[Step], &[Step], bool); 7] = [
     ("a retracted reply", &[|s| retract(s, 1)], &[], true),
     ("a long result", &[|s| shorten(s, 3)], &[], true),
@@ -159,7 +159,7 @@ const AROUND_THE_COUNT: [(&str, &[Step], &[Step], bool); 7] = [
 
 #[test]
 fn audit_14_a_count_is_valid_only_while_the_view_before_it_is_the_same() {
-    for (what, earlier, later, holds) in AROUND_THE_COUNT {
+    for (what, earlier, later, is_valid) in AROUND_THE_COUNT {
         let sandbox = Sandbox::new();
         before().append(&sandbox, FILE);
         earlier.iter().for_each(|step| step(&sandbox));
@@ -167,7 +167,7 @@ fn audit_14_a_count_is_valid_only_while_the_view_before_it_is_the_same() {
         later.iter().for_each(|step| step(&sandbox));
         after().append(&sandbox, FILE);
         let has_count = rebuild_meta(&sandbox, FILE).contains(r#""usage":{"#);
-        assert_eq!(has_count, holds, "{what}");
+        assert_eq!(has_count, is_valid, "{what}");
     }
 }
 
@@ -224,20 +224,20 @@ fn audit_14_a_late_result_invalidates_the_counts_after_its_call() {
 #[test]
 fn audit_14_an_implausible_count_is_ignored_and_reported() {
     let sandbox = Sandbox::new();
-    let said = |count: u64, model: &str| {
+    let with_count = |count: u64, model: &str| {
         sandbox.write(FILE, "");
         let record = json!({"type": "assistant", "content": "Found.", "model": model,
             "usage": {"input_tokens": count, "output_tokens": 3}});
         before().record(record).user("So?").append(&sandbox, FILE);
         estimate(&sandbox, &["--model", "claude-opus-5"], &[])
     };
-    let plain = said(0, "").success().stderr("").json_one()["tokens"].clone();
+    let plain = with_count(0, "").success().stderr("").json_one()["tokens"].clone();
     for (count, model, why) in [
         (5, "claude-opus-5", "implausible"),
         (900_000, "claude-opus-5", "implausible"),
         (COUNT, "gpt-5-mini", "other-family"),
     ] {
-        let run = said(count, model).success().stderr(contains(format!(
+        let run = with_count(count, model).success().stderr(contains(format!(
             "claw-estimate: the provider's count of {count} tokens is not used: "
         )));
         let found = run.json_one();
@@ -253,7 +253,7 @@ fn audit_14_an_implausible_count_is_ignored_and_reported() {
                 .stderr(contains(format!(r#""unused":{count},"unused_why":"{why}""#)));
         }
     }
-    let found = said(COUNT, "my-deployment");
+    let found = with_count(COUNT, "my-deployment");
     assert_eq!(found.success().stderr("").json_one()["measured"], COUNT + 3);
 }
 
@@ -269,8 +269,8 @@ fn reported(run: &Assert, member: &str) -> u64 {
 /// same.
 fn size_by_stages(sandbox: &Sandbox, messages: &str, what: &str) -> u64 {
     sandbox.write("summary", "They looked into two logs.");
-    let told = sandbox.cmd("claw-estimate").write_stdin(messages).assert().success().stdout_text();
-    let size: u64 = told.trim().parse().expect("a size");
+    let run = sandbox.cmd("claw-estimate").write_stdin(messages).assert().success();
+    let size: u64 = run.stdout_text().trim().parse().expect("a size");
     for (program, args) in [("claw-truncate", &[][..]), ("claw-compact", &["--summary", "summary"])]
     {
         let run = sandbox.cmd(program).args(["--window", "3000", "--log", "json"]).args(args);
@@ -334,7 +334,8 @@ impl Sizes<'_> {
         append(self.sandbox, &self.path, records);
     }
 
-    /// Runs a program, appends its records, and checks that the new size is the one it reported.
+    /// Runs a program, appends its records, and checks that the new size is the one that the program reported. The
+    /// messages that the program prints without `--record` must have the same size.
     fn stage(&self, program: &str, args: &[&str]) -> u64 {
         let run = self.run(program, &[&["--record", "--log", "json"], args].concat());
         assert!(!run.get_output().stdout.is_empty(), "{program}: {}", run.stderr_text());
@@ -412,8 +413,8 @@ fn audit_14_the_number_in_a_refusal_is_used_until_the_next_count() {
     sandbox.write("refused", refused.to_string());
     let args = ["--window", "4000", "--failure", "refused", "--log", "json"];
     let run = stage(&sandbox, "claw-truncate", &args, FILE);
-    let (told, after) = (reported(&run, "before"), reported(&run, "after"));
-    assert_eq!(told, ours * 2);
+    let (size_before, after) = (reported(&run, "before"), reported(&run, "after"));
+    assert_eq!(size_before, ours * 2);
     append(&sandbox, FILE, run.get_output().stdout.clone());
     let found = estimate(&sandbox, &[], &[]).json_one();
     assert_eq!((&found["tokens"], &found["scale"]), (&json!(after), &json!(2)));

@@ -82,7 +82,7 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
     ("claw-retry", &["s.jsonl"]),
 ];
 
-/// Runs a check with all programs in parallel, because it spends most of its time waiting.
+/// Runs a check with all programs in parallel, because the check spends most of its time waiting.
 fn with_each_program(check: impl Fn(&str, &[&str]) + Sync) {
     LazyLock::force(&CONVERSATION);
     thread::scope(|scope| {
@@ -212,18 +212,18 @@ fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
             wait_for("request", || count.load(Ordering::SeqCst) == 1);
             let begun = Instant::now();
             kill(&child, name);
-            // Both outputs reach their end, so no process keeps them open.
-            let mut said = String::new();
+            // Both outputs can be read to their end only if no process keeps them open.
+            let mut output = String::new();
             let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-            out.as_mut().expect("a pipe").read_to_string(&mut said).expect("text");
-            err.as_mut().expect("a pipe").read_to_string(&mut said).expect("text");
+            out.as_mut().expect("a pipe").read_to_string(&mut output).expect("text");
+            err.as_mut().expect("a pipe").read_to_string(&mut output).expect("text");
             let end = child.wait().expect("an exit status");
             let took = begun.elapsed();
             assert!(took < AT_ONCE, "{args:?} {name}: {took:?}");
             assert_eq!(end.code(), Some(128 + number), "{args:?} {name}");
             ends.recv_timeout(AT_ONCE).expect("the end of the connection");
             sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").assert().stdout("s.jsonl\n");
-            assert_eq!(sandbox.read_json("s.jsonl").len(), 1, "{said}");
+            assert_eq!(sandbox.read_json("s.jsonl").len(), 1, "{output}");
         }
     }
 }
@@ -244,7 +244,7 @@ fn audit_12_ignored_signals_stay_ignored() {
     sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").assert().stdout("s.jsonl\n");
 }
 
-/// If SIGHUP is ignored, as under nohup(1), claw-exec does not end its tools when it receives one.
+/// If SIGHUP is ignored, as under nohup(1), claw-exec does not end its tools when it receives that signal.
 #[test]
 fn audit_12_tools_survive_an_ignored_hangup() {
     let sandbox =

@@ -1,8 +1,9 @@
-//! Transcripts of other programs: rebuilt messages equal the request that the program itself sent when it resumed.
+//! Transcripts of other programs: claw-rebuild gives the messages that the other program sent when it resumed the
+//! session.
 //!
-//! The corpus has sessions that the real programs wrote, and for each the messages that the program sent after resuming
-//! it with one more prompt. It may not be copied into the repository, so these tests are skipped where it is absent.
-//! `CLAW_CORPUS` names its directory; the default is `../shared/corpus`.
+//! The corpus has sessions that the other programs wrote, and for each session the messages that its program sent after
+//! resuming it with one more prompt. The corpus may not be copied into the repository, so these tests are skipped where
+//! it is absent. `CLAW_CORPUS` names its directory; the default is `../shared/corpus`.
 
 mod claude_code;
 mod codex;

@@ -8,7 +8,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::conversations::{Conversation, append, rebuild_meta, stage, words};
 
 /// Returns a user message of `n` characters.
-fn says(n: usize) -> String {
+fn message_of_length(n: usize) -> String {
     message(&"x".repeat(n))
 }
 
@@ -22,7 +22,7 @@ fn estimate(sandbox: &Sandbox, args: &[&str], input: &str) -> Cmd {
 
 /// Runs claw-estimate with claw0's method, four characters per token, so that the estimate is exactly `tokens`.
 fn exact(sandbox: &Sandbox, tokens: usize, args: &[&str]) -> Assert {
-    estimate(sandbox, &["--method", "chars4"], &says(tokens * 4)).args(args).assert()
+    estimate(sandbox, &["--method", "chars4"], &message_of_length(tokens * 4)).args(args).assert()
 }
 
 fn tokens(text: &str) -> u64 {
@@ -58,7 +58,7 @@ fn v33_chars4_divides_each_block_by_four_and_rounds_down() {
     for (characters, tokens) in
         [(0, "0\n"), (1, "0\n"), (3, "0\n"), (4, "1\n"), (5, "1\n"), (4000, "1000\n")]
     {
-        estimate(&sandbox, &["--method", "chars4"], &says(characters))
+        estimate(&sandbox, &["--method", "chars4"], &message_of_length(characters))
             .assert()
             .success()
             .stdout(tokens);
@@ -72,7 +72,7 @@ fn v33_chars4_divides_each_block_by_four_and_rounds_down() {
 
 #[test]
 fn v34_cjk_text_and_emoji_have_about_one_token_per_character() {
-    for (text, most) in [
+    for (text, max_ratio) in [
         ("今天天气很好我们去公园", 1.6),
         ("今日はとても良い天気です", 1.6),
         ("오늘은 날씨가 좋습니다", 1.6),
@@ -82,7 +82,7 @@ fn v34_cjk_text_and_emoji_have_about_one_token_per_character() {
         let text = text.repeat(100);
         let characters = text.chars().count() as f64;
         let ratio = tokens(&text) as f64 / characters;
-        assert!((0.7..most).contains(&ratio), "{ratio} tokens per character: {text}");
+        assert!((0.7..max_ratio).contains(&ratio), "{ratio} tokens per character: {text}");
     }
     assert!(tokens(&words(1000)) < 1100);
 }
@@ -271,8 +271,8 @@ fn the_user_can_extend_the_table() {
         .stderr(contains("cannot use models 'models': line 1: 'local-7b' has no window"));
 }
 
-/// A window that a refusal stated applies to the same endpoint and model for 30 days. Unless it is implausible, it
-/// takes precedence over the table of models. A window that the user sets overrides it.
+/// A window that a refusal stated applies to the same endpoint and model for 30 days if it is plausible. The table of
+/// models applies only if its window is smaller, and a window that the user sets overrides both.
 #[test]
 fn audit_11_a_stated_window_is_used_if_plausible_recent_and_not_overridden() {
     let sandbox = Sandbox::new();
@@ -344,7 +344,8 @@ fn the_reserve_comes_from_the_option_or_the_configuration() {
     exact(&sandbox, 600, &window).success();
     exact(&sandbox, 599, &config).success();
     exact(&sandbox, 600, &config).code(3).stderr(contains("reserve 400"));
-    let by_environment = estimate(&sandbox, &window, &says(600 * 4)).args(["--method", "chars4"]);
+    let by_environment =
+        estimate(&sandbox, &window, &message_of_length(600 * 4)).args(["--method", "chars4"]);
     by_environment.env("CLAW_CONFIG", "claw.json").assert().code(3);
     exact(&sandbox, 600, &[&config[..], &["--reserve", "100"]].concat()).success();
 }
@@ -390,7 +391,7 @@ fn breakdown(sandbox: &Sandbox, file: &str) -> Value {
 }
 
 #[test]
-fn v36_the_providers_count_is_used_and_the_rest_is_estimated() {
+fn v36_the_providers_count_is_used_and_later_messages_are_estimated() {
     let sandbox = Sandbox::new();
     counted().append(&sandbox, "s.jsonl");
     let found = breakdown(&sandbox, "s.jsonl");
@@ -405,8 +406,8 @@ fn v37_an_empty_usage_is_not_a_count() {
     {
         let file = "s.jsonl";
         sandbox.write(file, "");
-        let said = json!({"type": "assistant", "content": [], "usage": usage});
-        Conversation::plain(3, 10).record(said).user("x").append(&sandbox, file);
+        let reply = json!({"type": "assistant", "content": [], "usage": usage});
+        Conversation::plain(3, 10).record(reply).user("x").append(&sandbox, file);
         assert_eq!(breakdown(&sandbox, file)["measured"], 0, "{usage}");
     }
 }

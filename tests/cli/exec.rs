@@ -101,9 +101,9 @@ fn a_tool_gets_the_input_and_its_output_is_the_result() {
         calls(&["", "where", "none", "odd"]).split_once('\n').map(|(_, rest)| rest.to_owned());
     let run = exec(&sandbox, &[]).write_stdin(same + "\n" + &rest.unwrap_or_default()).assert();
     let workspace = sandbox.path("workspace").canonicalize().expect("a path");
-    let said = |text: &str| (text.to_owned(), false);
+    let good = |text: &str| (text.to_owned(), false);
     let expected =
-        [said(input), said(&format!("{}\n", workspace.display())), said(""), said("a\u{fffd}b")];
+        [good(input), good(&format!("{}\n", workspace.display())), good(""), good("a\u{fffd}b")];
     assert_eq!(results(&run), expected);
 }
 
@@ -122,7 +122,7 @@ fn a_tool_gets_the_path_of_the_transcript_but_no_settings_that_may_hold_keys() {
 
 #[test]
 fn calls_run_in_parallel_and_results_are_in_call_order() {
-    // Each call waits for the other one, and the first one ends last.
+    // Each call waits for the other call, and the first call ends last.
     let meet = "n=$(cat); case $n in *1*) a=1 b=2 ;; *) a=2 b=1 ;; esac; echo $n >$a
         while test ! -s $b; do sleep 0.01; done; test $a = 2 || sleep 0.05; echo $a";
     let sandbox = tools(&[("meet", meet)]);
@@ -193,14 +193,17 @@ fn t_4_a_tool_name_refers_to_a_file_in_the_directory_only() {
     let run = exec(&sandbox, &[]).write_stdin(calls(&names)).assert();
     let results = results(&run);
     assert_eq!(results[0], ("good\n".to_owned(), false));
-    let whys: Vec<&str> = results[1..].iter().map(|(text, _)| text.as_str()).collect();
+    let reasons: Vec<&str> = results[1..].iter().map(|(text, _)| text.as_str()).collect();
     assert!(results[1..].iter().all(|(_, is_error)| *is_error));
     let cannot = |name: &str, why: &str| format!("tool '{name}' cannot be run: {why}");
-    assert_eq!(whys[0], cannot("out", "its file is a link to a file outside the tools directory"));
-    assert_eq!(whys[1], cannot("plain", "its file is not executable"));
-    assert_eq!(whys[2], cannot("dir", "not a regular file"));
-    assert_eq!(whys[3], "there is no tool 'gone'");
-    for (why, name) in whys[4..].iter().zip(&names[5..]) {
+    assert_eq!(
+        reasons[0],
+        cannot("out", "its file is a link to a file outside the tools directory")
+    );
+    assert_eq!(reasons[1], cannot("plain", "its file is not executable"));
+    assert_eq!(reasons[2], cannot("dir", "not a regular file"));
+    assert_eq!(reasons[3], "there is no tool 'gone'");
+    for (why, name) in reasons[4..].iter().zip(&names[5..]) {
         assert_eq!(*why, format!("invalid tool name '{name}'"));
     }
 }
@@ -271,18 +274,16 @@ fn p_6_a_signal_ends_tools_and_their_processes_and_keeps_finished_results() {
         let grandchild = line_of(&sandbox, "workspace/child");
         line_of(&sandbox, "workspace/quick");
         thread::sleep(Duration::from_millis(30));
-        // A program that forwards signals may repeat one that the terminal has already sent.
+        // A program that forwards signals may repeat a signal that the terminal has already sent.
         let again = format!("kill -s {name} {0} && kill -s {name} {0}", child.id());
         let sent = Command::new("sh").args(["-c", &again]).status();
         assert!(sent.is_ok_and(|status| status.success()));
         let output = child.wait_with_output().expect("an exit status");
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(number));
         assert!(has_ended(&grandchild));
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            said.lines().count() == 1 && said.contains(r#""tool_use_id":"t1","content":"quick\n""#),
-            "{said}"
-        );
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let quick = r#""tool_use_id":"t1","content":"quick\n""#;
+        assert!(stdout.lines().count() == 1 && stdout.contains(quick), "{stdout}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("stopped by a signal"));
         assert!(!sandbox.exists("workspace/never"));
     }
@@ -440,7 +441,7 @@ fn audit_03_keys_typed_before_the_question_do_not_answer_it() {
     // The question is shown on the terminal even if standard error is a file, and typed characters are echoed even
     // if another program has switched the terminal to raw input without echo.
     let script = "stty -icanon -echo; echo ready; until test -e go; do sleep 0.01; done
-        claw-exec --tools box --ask <calls >results 2>said; stty -a | tr ' ;' '\n\n' >modes";
+        claw-exec --tools box --ask <calls >results 2>errors; stty -a | tr ' ;' '\n\n' >modes";
     let mut pty = Pty::run(sandbox.sh(script), SIZE);
     pty.wait_for("ready").press("y\ry\r");
     thread::sleep(Duration::from_millis(100));
@@ -449,6 +450,6 @@ fn audit_03_keys_typed_before_the_question_do_not_answer_it() {
     pty.wait_for("run a {}? [y/N] ").press("y\r").wait_for("y\r\n").end().success();
     let denied = |n: usize| sandbox.read_json("results")[n]["is_error"] == true;
     assert!(denied(0) && !denied(1), "{}", pty.output());
-    assert_eq!(sandbox.read_text("said"), "");
+    assert_eq!(sandbox.read_text("errors"), "");
     assert!(sandbox.read_text("modes").lines().any(|mode| mode == "-icanon"));
 }

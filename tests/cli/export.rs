@@ -28,7 +28,7 @@ fn a_setting_becomes_a_variable() {
         ("-- model ''", "export CLAW_MODEL=''\n"),
         ("-- allow ''", "export CLAW_ALLOW=''\n"),
         ("CLAW_MODEL=x -- model", "unset CLAW_MODEL\n"),
-        // A setting clears another one that it excludes.
+        // A setting clears another setting that it excludes.
         (
             "CLAW_KEY_FILE=f -- key-cmd 'cat k'",
             "export CLAW_KEY_FILE=''\nexport CLAW_KEY_CMD='cat k'\n",

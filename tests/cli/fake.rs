@@ -30,11 +30,11 @@ fn a_reply_is_the_same_whole_and_as_a_stream() {
         }
         let stream = post(&provider, shape, &streamed(body));
         let whole = post(&provider, shape, &hello(shape));
-        let said = read(shape, &whole);
-        assert_eq!(said.text, "Reply to 1 messages: hello");
-        assert_eq!(said.stop, if shape == Shape::Anthropic { "end_turn" } else { "stop" });
-        assert_eq!(said.usage.0, shapes::count_tokens(shape, &hello(shape)));
-        assert_eq!(read(shape, &stream), said);
+        let reply = read(shape, &whole);
+        assert_eq!(reply.text, "Reply to 1 messages: hello");
+        assert_eq!(reply.stop, if shape == Shape::Anthropic { "end_turn" } else { "stop" });
+        assert_eq!(reply.usage.0, shapes::count_tokens(shape, &hello(shape)));
+        assert_eq!(read(shape, &stream), reply);
         assert!(whole.has("content-type: application/json"), "{}", whole.head);
         let kind =
             if shape == Shape::Ollama { "application/x-ndjson" } else { "text/event-stream" };
@@ -54,9 +54,9 @@ fn calls_are_the_same_whole_and_as_a_stream() {
         for body in [hello(shape), streamed(hello(shape))] {
             let provider = FakeProvider::new();
             provider.script(Step::Calls(calls.clone()));
-            let said = read(shape, &post(&provider, shape, &body));
-            assert_eq!((&said.calls, said.stop.as_str()), (&calls, stop));
-            assert_eq!(said.text, "Reply to 1 messages: hello");
+            let reply = read(shape, &post(&provider, shape, &body));
+            assert_eq!((&reply.calls, reply.stop.as_str()), (&calls, stop));
+            assert_eq!(reply.text, "Reply to 1 messages: hello");
         }
     }
     // Older Ollama servers send calls without ids.
@@ -197,7 +197,7 @@ fn each_api_has_its_own_message_for_an_overflow() {
         check(shape, &post(&small, shape, &body), 10, 9);
         assert_eq!(small.single_request().violation.expect("a violation").rule, "A12");
     }
-    // Only the Messages API requires room for the whole answer.
+    // In the other APIs, only the prompt and one token must fit.
     for shape in [Shape::OpenAi, Shape::Ollama] {
         let status =
             |window| post(&FakeProvider::new().window(window), shape, &hello(shape)).status;

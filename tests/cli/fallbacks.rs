@@ -1,5 +1,5 @@
-//! claw-compact and claw-turn: if no model makes a summary, they fall back to other sources and report it. A turn
-//! retries a missing summary in the background.
+//! claw-compact and claw-turn: if a model makes no summary, they report that and try the next source. If a turn had to
+//! use a stub, later turns retry the summary in the background.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ fn failures() -> Vec<(String, String)> {
 }
 
 #[test]
-fn audit_06_every_failure_of_a_model_falls_back_to_the_next_source() {
+fn audit_06_the_next_source_is_tried_after_every_failure_of_a_model() {
     for (status, reply) in failures() {
         let sandbox = with_model();
         Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
@@ -49,7 +49,7 @@ fn audit_06_every_failure_of_a_model_falls_back_to_the_next_source() {
 }
 
 #[test]
-fn audit_06_the_fallback_option_rules_out_all_other_fallbacks() {
+fn audit_06_options_select_the_sources_of_a_summary() {
     let sandbox = with_model();
     Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
     let sources = |args: &[&str]| {
@@ -82,7 +82,7 @@ fn audit_06_the_fallback_option_rules_out_all_other_fallbacks() {
 
 // ---- turns -----------------------------------------------------------------------------------
 
-/// Returns a sandbox with a conversation that the program `model` refuses as too long until it contains a summary.
+/// Returns a sandbox with a conversation that the program `model` refuses as too long unless it begins with a summary.
 /// When asked for a summary, `model` waits for the file `go` if the file `wait` exists, prints the file `summary`,
 /// and ends with the status in the file `status`. The file `asked` has a line for each such request.
 fn with_failing_model() -> Sandbox {

@@ -82,7 +82,7 @@ fn the_defaults_in_the_text_are_those_of_the_programs() {
         found.and_then(|setting| setting["default"].as_u64()).unwrap_or_else(|| panic!("{key}"))
     };
     let large = Budget::new(u64::from(u32::MAX), None, None).expect("a large window");
-    let said = [
+    let statements = [
         format!("smaller of {} tokens and 15 % of the window", grouped(large.reserve)),
         format!("more than {} seconds, the call fails", default("max-wait")),
         format!("longer than {:.0} % of the window", MAX_FRACTION * 100.0),
@@ -101,7 +101,8 @@ fn the_defaults_in_the_text_are_those_of_the_programs() {
         ),
     ];
     let text = joined(&page());
-    let missing: Vec<String> = said.into_iter().filter(|words| !text.contains(words)).collect();
+    let missing: Vec<String> =
+        statements.into_iter().filter(|words| !text.contains(words)).collect();
     assert_no_complaints(&missing);
     assert_eq!(default("max-retries"), 2, "the page says: at most twice");
 }

@@ -116,7 +116,7 @@ fn the_largest_records_are_named() {
         .iter()
         .map(|it| (it["id"].as_str().expect("an id"), it["part"].as_str().expect("a part")))
         .collect();
-    // The second text of the assistant is a message of its own, its calls belong to the messages of their texts.
+    // The assistant's last text is a separate message. Each call is in one message with the text before it.
     let at = |at: usize| &*ids[at];
     let expected = [
         (at(3), "results"),

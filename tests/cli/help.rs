@@ -21,7 +21,7 @@ fn examples_of(help: &str) -> Vec<(&str, String)> {
     examples
 }
 
-/// Returns a complaint for each example in the wrong form, and one if there are not exactly two.
+/// Returns an error message for each example in the wrong form, and one more unless there are exactly two examples.
 fn form_errors(program: &str, examples: &[(&str, String)]) -> Vec<String> {
     let mut wrong = Vec::new();
     if examples.len() != 2 {
@@ -77,7 +77,7 @@ fn help_ends_with_two_examples_that_work() {
         let examples = examples_of(&help);
         wrong.extend(form_errors(program, &examples));
         for (_, command) in examples {
-            // Many examples call a model.
+            // Many examples call a model, for which they need claw-call.
             if !can_run("claw-call") {
                 continue;
             }

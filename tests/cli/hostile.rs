@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write;
 use std::hint::black_box;
 
-/// Makes a hostile transcript whose size is proportional to this number.
+/// A function that makes a hostile transcript whose size is proportional to its argument.
 type Make = fn(usize) -> String;
 
 /// Returns `count` lines, each made from its number.
@@ -86,7 +86,7 @@ fn cost(transcript: &str) -> u64 {
 }
 
 /// A transcript of eight times the size should take about eight times as long; if the cost were quadratic, it
-/// would take 64 times as long. Up to five attempts are made, because noise can distort one.
+/// would take 64 times as long. Up to five attempts are made, because noise can distort a measurement.
 #[test]
 fn audit_24_time_grows_linearly_with_the_size_of_a_hostile_transcript() {
     let mut slow = String::new();

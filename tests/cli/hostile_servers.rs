@@ -22,15 +22,15 @@ use words::{error, send};
 
 const MIB: usize = 1 << 20;
 
-/// The expected transcript.
+/// The expected output.
 #[derive(Clone, Debug)]
-enum Holds {
+enum Expected {
     /// No record.
     Nothing,
     /// A reply with this text.
     Reply(&'static str),
     /// An interrupted record whose text begins with this.
-    Shown(&'static str),
+    Interrupted(&'static str),
     /// At least this many bytes of output, which are not appended.
     Bytes(usize),
 }
@@ -44,12 +44,13 @@ struct Row {
     status: i32,
     within: f64,
     memory: usize,
-    says: &'static str,
-    holds: Holds,
+    /// A text that standard error contains.
+    stderr: &'static str,
+    expected: Expected,
 }
 
 /// Returns a row with the default limits: 4 s and 48 MiB.
-fn row(name: &str, shape: Shape, acts: Vec<Act>, status: i32, holds: Holds) -> Row {
+fn row(name: &str, shape: Shape, acts: Vec<Act>, status: i32, expected: Expected) -> Row {
     Row {
         name: format!("{name} ({shape:?})"),
         shape,
@@ -58,8 +59,8 @@ fn row(name: &str, shape: Shape, acts: Vec<Act>, status: i32, holds: Holds) -> R
         status,
         within: 4.0,
         memory: 48,
-        says: "",
-        holds,
+        stderr: "",
+        expected,
     }
 }
 
@@ -75,7 +76,7 @@ impl Row {
         let sandbox = Sandbox::new();
         sandbox.write("m", HELLO);
         let server = Server::new(self.connections.clone());
-        let script = r#"exec claw-call --stream=shown "$@" m >out 2>said"#;
+        let script = r#"exec claw-call --stream=shown "$@" m >out 2>stderr"#;
         let cmd = sandbox.sh(script).arg("sh").args(["--provider", name(self.shape)]);
         let cmd = cmd.args(["--model", "m", "--base-url", &format!("http://{}", server.address)]);
         let began = Instant::now();
@@ -93,25 +94,25 @@ impl Row {
             thread::sleep(Duration::from_millis(2));
         };
         let took = began.elapsed().as_secs_f64();
-        let said = sandbox.read_text("said");
-        let say = |what: String| Err(format!("{}: {what}\n{said}", self.name));
+        let stderr = sandbox.read_text("stderr");
+        let fail = |what: String| Err(format!("{}: {what}\n{stderr}", self.name));
         if status != Some(self.status) {
-            return say(format!("ended with {status:?}, expected {}", self.status));
+            return fail(format!("ended with {status:?}, expected {}", self.status));
         }
         if took > self.within {
-            return say(format!("took {took:.1} s, expected at most {} s", self.within));
+            return fail(format!("took {took:.1} s, expected at most {} s", self.within));
         }
         if peak > self.memory * MIB {
-            return say(format!("used {} MiB, expected at most {}", peak / MIB, self.memory));
+            return fail(format!("used {} MiB, expected at most {}", peak / MIB, self.memory));
         }
-        if !said.contains(self.says) {
-            return say(format!("expected {:?}", self.says));
+        if !stderr.contains(self.stderr) {
+            return fail(format!("expected {:?}", self.stderr));
         }
-        self.check_transcript(&sandbox).or_else(say)
+        self.check_transcript(&sandbox).or_else(fail)
     }
 
     fn check_transcript(&self, sandbox: &Sandbox) -> Result<(), String> {
-        if let Holds::Bytes(least) = self.holds {
+        if let Expected::Bytes(least) = self.expected {
             let length = fs::metadata(sandbox.path("out")).map_or(0, |file| file.len());
             return match length >= least as u64 {
                 true => Ok(()),
@@ -126,15 +127,17 @@ impl Row {
             blocks.iter().filter_map(|block| block["text"].as_str()).collect()
         };
         let is_right = run.get_output().status.code() == Some(0)
-            && match (&self.holds, records.as_slice()) {
-                (Holds::Nothing, []) => true,
-                (Holds::Reply(expected), [one]) => !is_part(one) && text(one) == *expected,
-                (Holds::Shown(expected), [one]) => is_part(one) && text(one).starts_with(expected),
+            && match (&self.expected, records.as_slice()) {
+                (Expected::Nothing, []) => true,
+                (Expected::Reply(reply), [one]) => !is_part(one) && text(one) == *reply,
+                (Expected::Interrupted(start), [one]) => {
+                    is_part(one) && text(one).starts_with(start)
+                }
                 _ => false,
             };
         match is_right {
             true => Ok(()),
-            false => Err(format!("holds {records:?}, expected {:?}", self.holds)),
+            false => Err(format!("appended {records:?}, expected {:?}", self.expected)),
         }
     }
 }
@@ -192,15 +195,15 @@ fn audit_18_every_part_of_an_odd_reply_is_kept_or_reported() {
 /// A paused turn is continued with the content so far; each reply keeps its own token count.
 #[test]
 fn audit_18_a_paused_turn_is_continued_a_limited_number_of_times() {
-    let said = |text: &str, reason: &str| {
+    let answer = |text: &str, reason: &str| {
         let used = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}});
         let content = [used, json!({"type": "text", "text": text})];
         let body = json!({"content": content, "model": "m", "stop_reason": reason, "usage": {"input_tokens": 9, "output_tokens": 5}});
         vec![send(head(200, &[])), send(body.to_string())]
     };
-    let paused = || said("Look.", "pause_turn");
+    let paused = || answer("Look.", "pause_turn");
     for (connections, status, requests) in
-        [(vec![paused(), paused(), said("So.", "end_turn")], 0, 3), (vec![paused()], 6, 11)]
+        [(vec![paused(), paused(), answer("So.", "end_turn")], 0, 3), (vec![paused()], 6, 11)]
     {
         let (sandbox, server) = (Sandbox::new(), Server::new(connections));
         let cmd = sandbox.cmd("claw-call").args(["--model", "m", "--meta", "--base-url"]);
@@ -242,7 +245,7 @@ fn audit_18_the_content_so_far_is_kept_if_the_continuation_fails() {
     ];
     let row = Row {
         connections,
-        ..row("a paused turn", Shape::Anthropic, vec![], 75, Holds::Shown("Look."))
+        ..row("a paused turn", Shape::Anthropic, vec![], 75, Expected::Interrupted("Look."))
     };
     check(vec![row], 1);
 }

@@ -1,5 +1,5 @@
-//! The structure of the source: a module uses only those that `src/lib.rs` lists above it, JSON is written by one
-//! writer, and only `cli` reads the environment and uses the standard streams.
+//! The structure of the source: a module uses only modules that `src/lib.rs` lists above it, only `json` writes JSON,
+//! and only `cli` reads the environment and uses the standard streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -56,16 +56,16 @@ fn a_module_uses_only_modules_listed_above_it() {
         }
     }
     assert!(order.len() > 20 && modules.len() > 100, "{order:?}, {} files", modules.len());
-    assert!(wrong.is_empty(), "a module uses one below it: {wrong:#?}");
+    assert!(wrong.is_empty(), "a module uses a module listed below it: {wrong:#?}");
 }
 
 /// Returns the programs that use each module of `cli`, directly or through another module.
 fn users_in_cli() -> BTreeMap<String, BTreeSet<String>> {
     let cli = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
     // A name that `cli` re-exports belongs to the module that defines it.
-    let given = Regex::new(r"pub use (\w+)::(\{[^}]*\}|\w+);").expect("a pattern");
+    let reexport = Regex::new(r"pub use (\w+)::(\{[^}]*\}|\w+);").expect("a pattern");
     let page = code(&cli.join("mod.rs"));
-    let home: BTreeMap<&str, &str> = given
+    let home: BTreeMap<&str, &str> = reexport
         .captures_iter(&page)
         .flat_map(|found| {
             let (_, [module, names]) = found.extract();
@@ -198,11 +198,11 @@ fn only_cli_reads_the_environment_and_uses_the_standard_streams() {
 #[test]
 fn scripts_are_short_enough_to_read() {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
-    for (name, most) in
+    for (name, max_lines) in
         [("claw-turn", 150), ("claw-chat", 300), ("claw-retry", 60), ("claw-replay-parallel", 60)]
     {
         let text = fs::read_to_string(scripts.join(name)).expect("a script");
-        assert!(text.lines().count() <= most, "{name} has more than {most} lines");
+        assert!(text.lines().count() <= max_lines, "{name} has more than {max_lines} lines");
     }
 }
 

@@ -61,7 +61,7 @@ fn dump(sandbox: &Sandbox, name: &str) -> String {
         }
     };
     for table in TABLES {
-        // The hidden rowid depends on the order of insertion, so it does not determine the order here.
+        // The rows are not sorted by their hidden rowid, because that depends on the order of insertion.
         let key = if table == "findings" { "1, 2" } else { "1" };
         add(table, &format!("SELECT * FROM {table} ORDER BY {key}"));
     }
@@ -70,7 +70,7 @@ fn dump(sandbox: &Sandbox, name: &str) -> String {
     all
 }
 
-/// Checks that an index equals a new one that is made from the same paths.
+/// Checks that an index equals a new index of the same paths.
 #[track_caller]
 fn assert_equals_fresh(sandbox: &Sandbox, name: &str, paths: &[&str]) {
     let fresh = format!("fresh-{name}");

@@ -68,7 +68,7 @@ fn p_6_claw_call_records_the_text_it_showed_and_ends_by_the_signal() {
     }
 }
 
-/// A program that forwards signals may repeat one that the terminal has already sent.
+/// A program that forwards signals may repeat a signal that the terminal has already sent.
 #[test]
 fn a_second_signal_does_not_lose_the_shown_text() {
     for (name, number) in signals().into_iter().filter(|(name, _)| *name != "KILL") {

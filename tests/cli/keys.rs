@@ -87,8 +87,8 @@ fn assert_key_is_in_no_file(sandbox: &Sandbox) {
 
 // ---- sources and headers ------------------------------------------------------
 
-/// Each source is tested with all lower-ranking ones set, too. They must not even be read: two of them have the same
-/// rank, which would be refused.
+/// Each source is tested with all lower-ranking sources set, too. These must not even be read: two of them have the
+/// same rank, which would be refused.
 #[test]
 fn t2_the_key_comes_from_the_source_of_the_highest_rank_and_is_sent_in_its_header() {
     for (shape, variable, header) in VARIABLES {
@@ -120,7 +120,7 @@ fn t2_the_key_comes_from_the_source_of_the_highest_rank_and_is_sent_in_its_heade
 }
 
 #[test]
-fn t2_without_a_key_no_header_carries_one() {
+fn t2_keys_for_other_providers_are_not_sent() {
     let foreign = |shape: Shape| {
         let all = VARIABLES.iter().filter(move |(of, ..)| *of != shape);
         all.map(|(_, name, _)| *name).chain(["OPENROUTER_API_KEY"])
@@ -218,7 +218,7 @@ fn t2_a_key_file_that_others_can_read_is_not_used() {
         key_file(&sandbox, &format!("key{mode}"), KEY, mode);
         call(&format!("key{mode}")).assert().success();
     }
-    // A pipe is private to its owner, so the key can come from one and need not be in any file.
+    // A pipe is private to its owner, so the key can come from a pipe and need not be in any file.
     sandbox.write("messages", HELLO);
     let env = provider.env_for(Shape::Ollama);
     let piped = sandbox.sh("echo piped-key | claw-call --key-file /dev/stdin messages").envs(env);
@@ -444,7 +444,7 @@ fn assert_repeated_key_is_nowhere(shape: Shape) {
     assert_key_is_nowhere(&sandbox, &dry.success().stderr(contains("(hidden)")));
 }
 
-/// Local servers accept any key, so it may be an ordinary word or a single letter.
+/// Local servers accept any key, so the key may be an ordinary word or a single letter.
 #[test]
 fn audit_21_a_key_that_is_an_ordinary_word_is_not_removed_from_texts() {
     let text =

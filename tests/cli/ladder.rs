@@ -123,12 +123,12 @@ fn assert_replay_equals_live(shape: Shape, branch: Branch) {
     let asked = provider.requests().len();
     // The provider is stopped, and there is no key.
     drop(provider);
-    let gone: Vec<_> = env.into_iter().filter(|(name, _)| !name.contains("KEY")).collect();
+    let keyless: Vec<_> = env.into_iter().filter(|(name, _)| !name.contains("KEY")).collect();
     let again = || {
         let sandbox = Sandbox::new();
         sandbox.write("s.jsonl", &before);
         let run =
-            turn(&sandbox, &gone, &[args, &["--replay", &tape]].concat()).assert().code(status);
+            turn(&sandbox, &keyless, &[args, &["--replay", &tape]].concat()).assert().code(status);
         let same = Outcome::by(&sandbox, &run) == Outcome::by(&first, &live);
         assert!(same, "{shape:?}: {name}\n{}", run.stderr_text());
         sandbox.read("s.jsonl")
@@ -157,7 +157,7 @@ fn q3_every_branch_has_the_same_outcome_live_and_replayed() {
     });
 }
 
-/// Tested with the provider still running, and then in a network namespace without any network.
+/// The replay is tested with the provider still running, and then in a network namespace without any network.
 #[test]
 #[allow(clippy::print_stdout, reason = "the test reports that it was skipped")]
 fn q2_a_replay_opens_no_connection() {

@@ -118,7 +118,7 @@ fn control_characters_are_escaped_on_a_terminal_but_not_in_a_pipe() {
 
 /// If the reader of the text exits early, the renderer does, too: text is lost, but the reply is kept.
 #[test]
-fn a_rendered_reply_is_kept_if_the_reader_of_the_text_has_gone() {
+fn a_rendered_reply_is_kept_if_the_reader_of_the_text_exits_early() {
     for stream in ["", "--stream"] {
         let sandbox = Sandbox::new();
         let turn = "claw-turn --provider offline --no-checkpoint --markdown -m hi s.jsonl";
@@ -178,7 +178,7 @@ fn long_conversation() -> Conversation {
 }
 
 #[test]
-fn v59_the_reply_is_shown_once_through_all_steps_of_the_guard() {
+fn v59_the_reply_is_shown_once_however_many_steps_the_guard_takes() {
     for shape in Shape::ALL {
         for (args, steps) in [
             (&[][..], "claw-truncate: shortened "),
@@ -259,7 +259,7 @@ fn v66_a_truncated_answer_is_kept_and_shown_and_the_exit_status_is_6() {
     }
 }
 
-/// The text has been shown, so the request is not retried; the turn fails, and the next one sends the prompt again.
+/// The text has been shown, so the request is not retried; the turn fails, and the next turn sends the prompt again.
 #[test]
 fn a_broken_answer_is_not_sent_in_the_next_request() {
     for shape in Shape::ALL {

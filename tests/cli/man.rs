@@ -1,5 +1,5 @@
-//! The manual pages agree with the programs: each program has a page, each page names every option,
-//! variable, status and rule of the source and no others, and its examples print what it shows.
+//! The manual pages agree with the programs: each program has a page, the pages name exactly the options, variables,
+//! statuses and rules of the source, and the examples print what the pages show.
 //!
 //! Each check collects all differences before it fails. With `CLAW_BLESS=1`, the current output of the
 //! examples is written into the pages; review the difference like code.
@@ -119,7 +119,7 @@ impl Page {
         lines.skip(1).take_while(|line| !line.starts_with(".Sh ")).collect()
     }
 
-    /// Returns the words of each item of a section.
+    /// Returns the words of each `.It` line of a section.
     fn items(&self, title: &str) -> Vec<Vec<&str>> {
         let items = self.section(title).into_iter().filter_map(|line| line.strip_prefix(".It "));
         items.map(|item| item.split_whitespace().collect()).collect()
@@ -624,7 +624,7 @@ fn documented_files_are_those_that_the_source_uses() {
     assert_no_complaints(&wrong);
 }
 
-/// man-db formats pages with groff.
+/// Some systems format manual pages with mandoc; man-db uses groff.
 #[test]
 fn mandoc_and_groff_report_no_warnings() {
     let checks = [
@@ -737,7 +737,8 @@ fn try_examples(page: &Page, examples: &[Example]) -> Vec<String> {
     wrong_examples(&page.file, examples, &parts)
 }
 
-/// Prints the arguments and the last line of the prompt.
+/// A script in place of a program that calls a model. It prints its name, its arguments and the last line of the
+/// prompt.
 const MODEL: &str = r#"echo "${0##*/} $* answers: $(tail -n 1)""#;
 
 /// Scripts that the examples run instead of programs that need an account or another machine.
@@ -765,7 +766,7 @@ pub fn printed_by(examples: &[Example]) -> Vec<String> {
     printed.split('\u{1}').map(str::to_owned).collect()
 }
 
-/// Returns a complaint for each example whose output differs from the file.
+/// Returns a complaint for each example whose output differs from what the file shows.
 pub fn wrong_examples(file: &str, examples: &[Example], printed: &[String]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (index, Example { command, prints }) in examples.iter().enumerate() {
@@ -773,9 +774,9 @@ pub fn wrong_examples(file: &str, examples: &[Example], printed: &[String]) -> V
             printed.get(index).map_or("(not run)", String::as_str).lines().collect();
         let prints: Vec<&str> = prints.iter().map(String::as_str).collect();
         if !matches(&prints, &lines) {
-            let (said, printed) = (prints.join("\n"), lines.join("\n"));
+            let (documented, printed) = (prints.join("\n"), lines.join("\n"));
             wrong.push(format!(
-                "{file}: $ {command}\n--- the page says\n{said}\n--- it prints\n{printed}"
+                "{file}: $ {command}\n--- the page says\n{documented}\n--- it prints\n{printed}"
             ));
         }
     }
@@ -783,8 +784,8 @@ pub fn wrong_examples(file: &str, examples: &[Example], printed: &[String]) -> V
 }
 
 /// Returns true if the lines match the documented ones, where `...` matches any number of lines.
-fn matches(said: &[&str], lines: &[&str]) -> bool {
-    match said.split_first() {
+fn matches(documented: &[&str], lines: &[&str]) -> bool {
+    match documented.split_first() {
         None => lines.is_empty(),
         Some((&"...", rest)) => (0..=lines.len()).any(|at| matches(rest, &lines[at..])),
         Some((first, rest)) => lines.first() == Some(first) && matches(rest, &lines[1..]),
@@ -795,7 +796,7 @@ fn matches(said: &[&str], lines: &[&str]) -> bool {
 /// that a `...` in it is kept.
 fn bless(page: &Page, parts: &[&str]) {
     let mut parts = parts.iter();
-    let (mut out, mut said) = (Vec::new(), Vec::new());
+    let (mut out, mut documented) = (Vec::new(), Vec::new());
     let (mut in_examples, mut in_display, mut printed) = (false, false, None);
     for line in page.text.lines() {
         in_examples = if line.starts_with(".Sh ") { line == ".Sh EXAMPLES" } else { in_examples };
@@ -807,18 +808,21 @@ fn bless(page: &Page, parts: &[&str]) {
         {
             let part: &str = part;
             let lines: Vec<&str> = part.lines().collect();
-            let keep: Vec<String> = said.iter().map(|line: &String| plain(line)).collect();
+            let keep: Vec<String> = documented.iter().map(|line: &String| plain(line)).collect();
             let keep: Vec<&str> = keep.iter().map(String::as_str).collect();
             let new = if matches(&keep, &lines) { keep } else { lines };
             out.extend(new.into_iter().map(escaped));
-            said.clear();
+            documented.clear();
         }
         in_display = in_display && line != ".Ed";
         if in_display && line.starts_with("$ ") {
             printed = parts.next().copied();
             out.push(line.to_owned());
-        } else if in_display && printed.is_some() && !(said.is_empty() && line.starts_with("> ")) {
-            said.push(line.to_owned());
+        } else if in_display
+            && printed.is_some()
+            && !(documented.is_empty() && line.starts_with("> "))
+        {
+            documented.push(line.to_owned());
         } else {
             out.push(line.to_owned());
         }

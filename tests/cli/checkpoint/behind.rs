@@ -17,15 +17,15 @@ const NO_WAIT: &str = ":";
 const SHORT_WAIT: &str = "sleep 0.1";
 const WAIT_FOR_FILE: &str = "until test -e go; do sleep 0.02; done";
 
-/// Returns a turn after which a checkpoint is due, with the sandbox as `TMPDIR`. The program `model` answers both
-/// the turn and the request for a checkpoint.
+/// Returns a claw-turn command after which a checkpoint is due, with the sandbox as `TMPDIR`. The program `model`
+/// answers both the turn and the request for a checkpoint.
 fn turn(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").env("TMPDIR", sandbox.dir()).args(args);
     cmd.args(["--window", "20000", "--call", "model", "-m", "And what is next?", "s.jsonl"])
 }
 
-/// Returns a sandbox with a long conversation and a model that runs `first` before a checkpoint. The model moves a
-/// request for a checkpoint to the file `asked`.
+/// Returns a sandbox with a long conversation and a model that runs `first` before it answers with a checkpoint. The
+/// model saves the request for a checkpoint in the file `asked`.
 fn with_model(first: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     Conversation::plain(6, 2000).append(&sandbox, "s.jsonl");
@@ -60,7 +60,7 @@ fn checkpoints(sandbox: &Sandbox) -> usize {
 #[test]
 fn a_turn_makes_a_due_checkpoint_in_the_background_without_waiting() {
     let sandbox = with_model(WAIT_FOR_FILE);
-    // The run ends when both of its outputs are closed.
+    // This returns only because the background process does not hold the outputs of the turn open.
     turn(&sandbox, &["--timeout", "50"])
         .write_stdin("unused")
         .assert()
@@ -120,7 +120,7 @@ fn killing_a_checkpoint_at_any_moment_leaves_the_transcript_valid() {
 }
 
 #[test]
-fn a_checkpoint_is_made_after_a_hangup() {
+fn a_hangup_does_not_stop_a_checkpoint() {
     let sandbox = with_model(WAIT_FOR_FILE);
     let mut child = turn(&sandbox, &[]).spawn();
     child.wait().expect("the end of the turn");

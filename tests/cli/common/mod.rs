@@ -154,16 +154,16 @@ impl Sandbox {
         Cmd::new(Path::new("/bin/sh"), &self.dir).arg("-c").arg(script)
     }
 
-    /// Runs `script` as an unprivileged user in a directory of that user; returns `None` if the tests run as root and
-    /// cannot switch to one.
+    /// Runs `script` as an unprivileged user: if the tests run as root, as nobody in the directory `own`, otherwise as
+    /// the current user. Returns `None` if root cannot switch to nobody.
     pub fn as_nobody(&self, script: &str, input: &str) -> Option<Assert> {
-        const WHOLE: &str = r#"
+        const WRAPPER: &str = r#"
 test "$(id -u)" = 0 || exec sh -c "$SCRIPT"
 chmod 755 . && mkdir own && chown 65534:65534 own && cd own || exit 99
 drop="setpriv --reuid=65534 --regid=65534 --clear-groups"
 $drop claw-append --version >/dev/null 2>&1 || exit 99
 exec $drop sh -c "$SCRIPT""#;
-        let run = self.sh(WHOLE).env("SCRIPT", script).write_stdin(input).assert();
+        let run = self.sh(WRAPPER).env("SCRIPT", script).write_stdin(input).assert();
         (run.get_output().status.code() != Some(99)).then_some(run)
     }
 }
@@ -321,7 +321,7 @@ pub fn into_closed_pipe(command: &str) -> String {
     )
 }
 
-/// Kills a process group, given the process that leads it.
+/// Kills a process group, given the process id of its leader.
 pub fn kill_group(leader: u32) {
     let leader = i32::try_from(leader).ok().and_then(Pid::from_raw).expect("a process");
     // This fails if the group has already ended.

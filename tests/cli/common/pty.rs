@@ -51,7 +51,7 @@ pub struct Pty {
     controller: File,
     leader: u32,
     exit: Receiver<ExitStatus>,
-    shown: Arc<(Mutex<Shown>, Condvar)>,
+    shown: Arc<(Mutex<TerminalState>, Condvar)>,
     /// The position in the output from which [`Pty::wait_for`] searches.
     from: usize,
     timeout: Duration,
@@ -62,7 +62,7 @@ pub struct Pty {
 }
 
 /// The output of the program and the state of the terminal.
-struct Shown {
+struct TerminalState {
     output: Vec<u8>,
     terminal: Parser<Answers>,
     is_over: bool,
@@ -104,7 +104,7 @@ impl Pty {
         let mut child = child.unwrap_or_else(|e| panic!("start {line} on a terminal: {e}"));
         let side = |size| NonZeroU16::new(size).expect("a size");
         let terminal = Parser::new_with_callbacks(side(rows), side(columns), 0, Answers::default());
-        let shown = Shown { output: Vec::new(), terminal, is_over: false };
+        let shown = TerminalState { output: Vec::new(), terminal, is_over: false };
         let shown = Arc::new((Mutex::new(shown), Condvar::new()));
         watch(controller.try_clone().expect("a descriptor"), Arc::clone(&shown));
         Pty {
@@ -132,7 +132,7 @@ impl Pty {
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> &mut Pty {
         let from = self.from;
-        let find = |shown: &Shown| {
+        let find = |shown: &TerminalState| {
             let found = memchr::memmem::find(&shown.output[from..], text.as_bytes());
             found.map(|at| from + at + text.len())
         };
@@ -143,7 +143,7 @@ impl Pty {
     /// Waits until `holds` returns true for the screen.
     #[track_caller]
     pub fn wait_until(&mut self, what: &str, holds: impl Fn(&str) -> bool) -> &mut Pty {
-        let look = |shown: &Shown| holds(&shown.screen()).then_some(());
+        let look = |shown: &TerminalState| holds(&shown.screen()).then_some(());
         self.wait(&format!("a screen with {what}"), look);
         self
     }
@@ -179,12 +179,12 @@ impl Pty {
         assert_that(Output { status: exit, stdout, stderr: Vec::new() }, self.command.clone())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Shown> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, TerminalState> {
         self.shown.0.lock().expect("a screen")
     }
 
     #[track_caller]
-    fn wait<T>(&self, what: &str, look: impl Fn(&Shown) -> Option<T>) -> T {
+    fn wait<T>(&self, what: &str, look: impl Fn(&TerminalState) -> Option<T>) -> T {
         let deadline = Instant::now() + self.timeout;
         let mut shown = self.lock();
         let why = loop {
@@ -220,7 +220,7 @@ impl Drop for Pty {
     }
 }
 
-impl Shown {
+impl TerminalState {
     fn screen(&self) -> String {
         let contents = self.terminal.screen().contents();
         let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
@@ -249,7 +249,7 @@ impl Callbacks for Answers {
 }
 
 /// Collects the output of the program in a thread until no process has the terminal open.
-fn watch(mut controller: File, shown: Arc<(Mutex<Shown>, Condvar)>) {
+fn watch(mut controller: File, shown: Arc<(Mutex<TerminalState>, Condvar)>) {
     thread::spawn(move || {
         let mut buffer = [0; 4096];
         loop {

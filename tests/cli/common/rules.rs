@@ -89,7 +89,7 @@ pub fn check(body: &Value, raw: &[u8]) -> Verdict {
     conversation(request)
 }
 
-/// Checks a request to count tokens, which has the same conversation but fewer members.
+/// Checks a request to count tokens, in which fewer members are allowed than in a request for a message.
 pub fn check_count(body: &Value, raw: &[u8]) -> Verdict {
     size(raw)?;
     let request = object(body, "request body")?;
@@ -393,7 +393,7 @@ fn call_id(id: &str, at: &str) -> Verdict {
     refuse("A4", format!("{at}: String should match pattern '^[a-zA-Z0-9_-]+$'"))
 }
 
-/// The API allows 128 characters today; 64 was the earlier limit, which every model accepts.
+/// Checks the name of a tool. The API allows 128 characters today; 64 was the earlier limit, which every model accepts.
 pub(super) fn tool_name(name: &str, at: &str) -> Verdict {
     if (1..=64).contains(&name.len()) && name.bytes().all(is_word) {
         return Ok(());

@@ -63,7 +63,7 @@ pub fn check(shape: Shape, body: &Value, raw: &[u8]) -> Verdict {
         Shape::Anthropic => rules::check(body, raw),
         Shape::OpenAi => {
             openai(body)?;
-            room(object(body, "request body")?)
+            output_limit(object(body, "request body")?)
         }
         Shape::Ollama => ollama(body),
     }
@@ -144,7 +144,7 @@ fn openai(body: &Value) -> Verdict {
     conversation(request, Shape::OpenAi)
 }
 
-fn room(request: &Map<String, Value>) -> Verdict {
+fn output_limit(request: &Map<String, Value>) -> Verdict {
     match (request.get("max_tokens"), request.get("max_completion_tokens")) {
         (Some(n), None) | (None, Some(n)) if n.as_u64().is_some_and(|n| n >= 1) => Ok(()),
         (None, None) => refuse("max_tokens", "max_tokens or max_completion_tokens: Field required"),
@@ -191,7 +191,7 @@ const LEFTOVERS: &[&str] = &[
 ];
 
 /// Members whose value may have any form, because the tool or the caller defines it.
-const FREE: &[&str] = &["arguments", "parameters", "format", "response_format"];
+const FREE_FORM: &[&str] = &["arguments", "parameters", "format", "response_format"];
 
 fn leftovers(value: &Value, at: &str) -> Verdict {
     match value {
@@ -203,10 +203,10 @@ fn leftovers(value: &Value, at: &str) -> Verdict {
             let kind = if name == "type" { value.as_str() } else { None };
             for name in [Some(name.as_str()), kind].into_iter().flatten() {
                 if LEFTOVERS.contains(&name) {
-                    return refuse("leftovers", format!("{at}: '{name}' is of another API"));
+                    return refuse("leftovers", format!("{at}: '{name}' belongs to another API"));
                 }
             }
-            if FREE.contains(&name.as_str()) {
+            if FREE_FORM.contains(&name.as_str()) {
                 return Ok(());
             }
             leftovers(value, &format!("{at}.{name}"))
@@ -256,7 +256,7 @@ fn conversation(request: &Map<String, Value>, shape: Shape) -> Verdict {
     pairs(messages)?;
     match messages.last() {
         Some(last) if last["role"] == "assistant" => {
-            refuse("last", "messages: the last message must not be the assistant's")
+            refuse("last", "messages: the last message must not be from the assistant")
         }
         _ => Ok(()),
     }
@@ -345,8 +345,8 @@ fn ollama_content(members: &Map<String, Value>, role: &str, at: &str) -> Verdict
         return refuse("content", format!("{at}.content: must be a string"));
     };
     // A message with images or calls may have an empty text, but not a blank one.
-    let shows = members.contains_key("tool_calls") || members.contains_key("images");
-    if role != "tool" && !(shows && text.is_empty()) {
+    let has_other_content = members.contains_key("tool_calls") || members.contains_key("images");
+    if role != "tool" && !(has_other_content && text.is_empty()) {
         non_blank(text, &format!("{at}.content"))?;
     }
     let Some(images) = members.get("images") else { return Ok(()) };
@@ -406,10 +406,10 @@ fn non_blank(text: &str, at: &str) -> Verdict {
 fn roles(messages: &[Value]) -> Verdict {
     let turns = &messages[messages.first().is_some_and(is_system).into()..];
     match turns.first() {
-        None => return refuse("roles", "messages: a message of the user is required"),
+        None => return refuse("roles", "messages: a user message is required"),
         Some(first) if first["role"] == "tool" => {}
         Some(first) if first["role"] != "user" => {
-            return refuse("roles", "messages: the user's message comes first");
+            return refuse("roles", "messages: a user message must come first");
         }
         Some(_) => {}
     }
@@ -418,7 +418,7 @@ fn roles(messages: &[Value]) -> Verdict {
     }
     for pair in turns.windows(2) {
         if pair[0]["role"] == pair[1]["role"] && pair[0]["role"] != "tool" {
-            let why = format!("messages: two messages of the {} in a row", pair[0]["role"]);
+            let why = format!("messages: two {} messages in a row", pair[0]["role"]);
             return refuse("roles", why);
         }
     }
@@ -429,7 +429,7 @@ fn roles(messages: &[Value]) -> Verdict {
 fn pairs(messages: &[Value]) -> Verdict {
     let mut rest = messages;
     while let Some((message, after)) = rest.split_first() {
-        // The results directly after a message belong to it; only a message of the assistant may have any.
+        // The results directly after a message belong to it; only an assistant message may have results.
         let count = after.iter().take_while(|next| next["role"] == "tool").count();
         let (results, next) = after.split_at(count);
         match message["role"].as_str() {
@@ -459,13 +459,13 @@ fn answers(message: &Value, results: &[Value]) -> Verdict {
     let mut open: Vec<&Value> = calls.iter().collect();
     for result in results {
         let (id, name) = (&result["tool_call_id"], &result["tool_name"]);
-        let is_meant = |call: &&Value| {
+        let is_answered = |call: &&Value| {
             (id.is_null() || call["id"] == *id)
                 && (name.is_null() || call["function"]["name"] == *name)
         };
-        match open.iter().position(is_meant) {
+        match open.iter().position(is_answered) {
             Some(n) => open.remove(n),
-            None if calls.iter().any(|call| is_meant(&call)) => {
+            None if calls.iter().any(|call| is_answered(&call)) => {
                 return refuse("unique", format!("a call has more than one result: {result}"));
             }
             None => return refuse("results", ORPHAN),

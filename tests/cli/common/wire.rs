@@ -19,7 +19,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use super::provider::FakeProvider;
 
 /// The timeout of each read.
-const SILENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 // ---- certificates --------------------------------------------------------------------------
 
@@ -33,7 +33,8 @@ impl Signer {
     /// Creates an authority with a new key.
     pub fn new() -> Signer {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
-        // The name must be unique: a client would reject the signature of another authority with the same name.
+        // The name must be unique: if two authorities have the same name, a client that trusts one of them reports a
+        // bad signature for a certificate from the other.
         let key = new_key();
         params.distinguished_name.push(DnType::CommonName, name_of(&key));
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -117,7 +118,7 @@ impl Server {
                 let serve = Arc::clone(&serve);
                 // Errors are ignored, because in some tests the client closes the connection.
                 thread::spawn(move || {
-                    let limited = stream.set_read_timeout(Some(SILENCE));
+                    let limited = stream.set_read_timeout(Some(READ_TIMEOUT));
                     let _ = limited.and_then(|()| serve(stream));
                 });
             }
@@ -269,7 +270,7 @@ impl Proxy {
     }
 }
 
-/// Reads up to the empty line and no further, because the rest is for the other side.
+/// Reads the head of a request up to its empty line. The bytes after it stay unread, because [`join`] copies them.
 fn read_head(client: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut byte = [0];

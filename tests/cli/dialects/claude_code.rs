@@ -50,7 +50,7 @@ fn every_session_gives_the_request_that_claude_code_sent() {
         let (theirs, mut their_reminders) =
             sent(&read_json(directory.join("sent-after-resume.json")));
         assert_same(&name, &ours, &theirs);
-        // Every reminder in the file must have been sent. Claude Code adds others when it resumes a session.
+        // Every reminder in the file must have been sent. Claude Code adds more reminders when it resumes a session.
         for reminder in own_reminders {
             let index = their_reminders.iter().position(|it| *it == reminder);
             their_reminders.remove(index.unwrap_or_else(|| panic!("{name}: {reminder}")));
@@ -64,7 +64,8 @@ fn usage_is_the_sum_over_replies() {
     for directory in sessions("claude-code") {
         let facts = read_json(directory.join("facts.json"));
         let compactions = facts["compactions"].as_array().map_or(0, Vec::len);
-        // In the facts, the active branch begins at the last compaction. claw-session also counts the records before.
+        // In facts.json, the active branch begins at the last compaction. claw-session also counts the records before
+        // the compaction.
         let name = if compactions > 0 { "whole_file" } else { "active_branch" };
         let sum = &facts[name]["usage_sum_once_per_message_id"];
         let sandbox = Sandbox::new();

@@ -135,7 +135,7 @@ fn rollout(id: &str, base: Value, first: usize, prompts: &[&str]) -> Vec<String>
 }
 
 #[test]
-fn a_file_begins_with_the_part_of_the_file_that_it_continues() {
+fn a_rollout_file_is_read_after_the_part_of_the_file_that_it_continues() {
     let base = |id: &str, ordinal: usize, bytes: usize| json!({"thread_id": id, "end_ordinal_exclusive": ordinal, "end_byte_offset": bytes});
     let length = |lines: &[String]| lines.concat().len();
     let first = rollout("t1", Value::Null, 1, &["one", "two"]);

@@ -53,7 +53,7 @@ fn counts(usage: &Value) -> [u64; 4] {
 }
 
 #[test]
-fn a_large_session_of_version_1_is_complete() {
+fn a_large_session_of_version_1_is_read_completely() {
     let Some(directory) = corpus("pi") else { return };
     let text = fs::read_to_string(directory.join("large-session.jsonl")).expect("a session");
     let (mut replies, mut calls, mut results, mut sum) = (0, 0, 0, [0; 4]);

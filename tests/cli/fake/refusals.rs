@@ -7,8 +7,8 @@ use crate::common::shapes::Shape;
 
 use super::client::{change, conversation, hello, path, post, request, send};
 
-/// A rule, and a change of [`conversation`] that breaks it: a JSON pointer, and the new value, or `None` to remove the
-/// old one.
+/// A rule, and a change to [`conversation`] that breaks it: a JSON pointer, and the new value, or `None` to remove the
+/// old value.
 type Case = (&'static str, &'static str, Option<Value>);
 
 #[track_caller]
@@ -26,9 +26,9 @@ fn refused(shape: Shape, cases: Vec<Case>) {
         };
         assert_eq!(found, rule, "{shape:?} {pointer} {value:?}: {message}");
         assert_eq!((response.status, provider.pending()), (400, 1));
-        let said = &response.json()["error"];
-        let said = if shape == Shape::OpenAi { &said["message"] } else { said };
-        assert_eq!(said, message);
+        let error = &response.json()["error"];
+        let error = if shape == Shape::OpenAi { &error["message"] } else { error };
+        assert_eq!(error, message);
     }
 }
 
@@ -69,7 +69,7 @@ fn each_shape_requires_its_own_headers() {
     assert_eq!(nowhere.expect("an answer").json(), json!({"error": "Not found"}));
 }
 
-/// Changes that both shapes refuse.
+/// Changes after which both APIs refuse the request.
 fn common_cases() -> Vec<Case> {
     let user = |text: &str| Some(json!({"role": "user", "content": text}));
     vec![
@@ -119,7 +119,7 @@ fn common_cases() -> Vec<Case> {
 }
 
 #[test]
-fn both_shapes_refuse_a_request_that_breaks_a_common_rule() {
+fn both_apis_refuse_a_request_that_breaks_a_common_rule() {
     for shape in [Shape::OpenAi, Shape::Ollama] {
         passes(shape, vec![]);
         refused(shape, common_cases());
@@ -166,8 +166,8 @@ fn chat_completions_refuse_a_request_that_breaks_a_rule() {
     passes(Shape::OpenAi, vec![("/messages/2/content", None)]);
     passes(Shape::OpenAi, vec![("/messages/0/role", Some(json!("developer")))]);
     passes(Shape::OpenAi, vec![("/messages/5", None)]);
-    let room = ("/max_completion_tokens", Some(json!(100)));
-    passes(Shape::OpenAi, vec![("/max_tokens", None), room]);
+    let limit = ("/max_completion_tokens", Some(json!(100)));
+    passes(Shape::OpenAi, vec![("/max_tokens", None), limit]);
 }
 
 #[test]

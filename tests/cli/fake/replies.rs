@@ -37,11 +37,11 @@ pub fn read(shape: Shape, response: &Response) -> Reply {
 }
 
 fn anthropic(body: &Value) -> Reply {
-    let mut said = Reply { stop: str_of(&body["stop_reason"]), ..Reply::default() };
+    let mut reply = Reply { stop: str_of(&body["stop_reason"]), ..Reply::default() };
     for block in body["content"].as_array().expect("content") {
         match block["type"].as_str() {
-            Some("text") => said.text += &str_of(&block["text"]),
-            _ => said.calls.push((
+            Some("text") => reply.text += &str_of(&block["text"]),
+            _ => reply.calls.push((
                 str_of(&block["id"]),
                 str_of(&block["name"]),
                 block["input"].clone(),
@@ -49,8 +49,8 @@ fn anthropic(body: &Value) -> Reply {
         }
     }
     let usage = |name: &str| body["usage"][name].as_u64().expect("usage");
-    said.usage = (usage("input_tokens"), usage("output_tokens"));
-    said
+    reply.usage = (usage("input_tokens"), usage("output_tokens"));
+    reply
 }
 
 fn anthropic_stream(body: &str) -> Reply {
@@ -118,7 +118,7 @@ fn openai(body: &Value) -> Reply {
 }
 
 fn openai_stream(body: &str) -> Reply {
-    let mut said = Reply::default();
+    let mut reply = Reply::default();
     let mut calls: Vec<(String, String, String)> = Vec::new();
     let events =
         body.strip_suffix("\n\ndata: [DONE]\n\n").expect("the end of the stream").split("\n\n");
@@ -127,11 +127,11 @@ fn openai_stream(body: &str) -> Reply {
             serde_json::from_str(event.strip_prefix("data: ").expect("data")).expect("JSON");
         assert_eq!(chunk["object"], "chat.completion.chunk");
         let Some(choice) = chunk["choices"].get(0) else {
-            said.usage = openai_usage(&chunk);
+            reply.usage = openai_usage(&chunk);
             continue;
         };
-        said.text += &str_of(&choice["delta"]["content"]);
-        said.stop += &str_of(&choice["finish_reason"]);
+        reply.text += &str_of(&choice["delta"]["content"]);
+        reply.stop += &str_of(&choice["finish_reason"]);
         for call in choice["delta"]["tool_calls"].as_array().into_iter().flatten() {
             if call["id"].is_string() {
                 calls.push((str_of(&call["id"]), str_of(&call["function"]["name"]), String::new()));
@@ -141,20 +141,21 @@ fn openai_stream(body: &str) -> Reply {
         }
     }
     let whole = calls.into_iter();
-    said.calls = whole.map(|(id, n, i)| (id, n, serde_json::from_str(&i).expect("JSON"))).collect();
-    said
+    reply.calls =
+        whole.map(|(id, n, i)| (id, n, serde_json::from_str(&i).expect("JSON"))).collect();
+    reply
 }
 
 fn ollama(body: &str, streams: bool) -> Reply {
-    let mut said = Reply::default();
+    let mut reply = Reply::default();
     let lines: Vec<Value> =
         body.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert!(lines.len() > 1 || !streams);
     for (n, line) in lines.iter().enumerate() {
-        said.text += &str_of(&line["message"]["content"]);
+        reply.text += &str_of(&line["message"]["content"]);
         for call in line["message"]["tool_calls"].as_array().into_iter().flatten() {
             let function = &call["function"];
-            said.calls.push((
+            reply.calls.push((
                 str_of(&call["id"]),
                 str_of(&function["name"]),
                 function["arguments"].clone(),
@@ -163,8 +164,8 @@ fn ollama(body: &str, streams: bool) -> Reply {
         assert_eq!(line["done"], n + 1 == lines.len());
     }
     let last = lines.last().expect("a line");
-    said.stop = str_of(&last["done_reason"]);
+    reply.stop = str_of(&last["done_reason"]);
     let usage = |name: &str| last[name].as_u64().expect("usage");
-    said.usage = (usage("prompt_eval_count"), usage("eval_count"));
-    said
+    reply.usage = (usage("prompt_eval_count"), usage("eval_count"));
+    reply
 }

@@ -1,4 +1,4 @@
-//! A server that plays the acts that a table row lists for each connection: it sends exact bytes, pauses, or resets the
+//! A server that does, on each connection, what a table row lists: it sends exact bytes, pauses, or resets the
 //! connection.
 
 use std::io::{self, Read, Write};
@@ -95,8 +95,8 @@ fn serve(
                     pause(*time);
                 }
             }
-            Act::Flood(piece, most) => {
-                for _ in 0..most / piece.len() {
+            Act::Flood(piece, total) => {
+                for _ in 0..total / piece.len() {
                     stream.write_all(piece)?;
                 }
             }
@@ -112,7 +112,7 @@ fn serve(
     Ok(())
 }
 
-/// Reads a request up to its `Content-Length`; returns its body.
+/// Reads a request up to its `Content-Length`, and returns the body.
 fn read_request(mut stream: &TcpStream) -> io::Result<String> {
     let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
     loop {

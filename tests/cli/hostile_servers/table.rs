@@ -8,7 +8,7 @@ use super::server::{Act, chunk, head};
 use super::words::{
     OVERFLOW, begin, chunked, end, error, event, overflow, send, short, stream_head, whole,
 };
-use super::{Holds, MIB, Row, row};
+use super::{Expected, MIB, Row, row};
 use crate::common::shapes::Shape;
 
 /// Returns rows with complete replies, after which the connection ends in different ways.
@@ -16,7 +16,7 @@ pub fn ended(shape: Shape) -> Vec<Row> {
     let (stream, body) = (begin(shape, "So.") + &end(shape), whole(shape, "So."));
     let json = "application/json";
     let kind = if shape == Shape::Ollama { "application/x-ndjson" } else { "text/event-stream" };
-    let good = |name: &str, acts: Vec<Act>| row(name, shape, acts, 0, Holds::Reply("So."));
+    let good = |name: &str, acts: Vec<Act>| row(name, shape, acts, 0, Expected::Reply("So."));
     let bytes: Vec<u8> = (begin(shape, "日本 é😀") + &end(shape)).into_bytes();
     vec![
         good("a stream", vec![send(stream_head(shape)), send(&*stream)]),
@@ -70,7 +70,7 @@ pub fn ended(shape: Shape) -> Vec<Row> {
             shape,
             vec![send(stream_head(shape)), Act::Drip(bytes, Duration::ZERO), Act::Hold],
             0,
-            Holds::Reply("日本 é😀"),
+            Expected::Reply("日本 é😀"),
         ),
     ]
 }
@@ -84,24 +84,24 @@ pub fn broken(shape: Shape) -> Vec<Row> {
     let busy = error(shape, "overloaded_error", "Overloaded");
     let busy = event(shape, &serde_json::from_str(&busy).expect("JSON"));
     let busy_status = if shape == Shape::Ollama { 69 } else { 75 };
-    let shown = |name: &str, acts: Vec<Act>, status: i32| {
-        row(name, shape, acts, status, Holds::Shown("Half of"))
+    let interrupted = |name: &str, acts: Vec<Act>, status: i32| {
+        row(name, shape, acts, status, Expected::Interrupted("Half of"))
     };
     let none =
-        |name: &str, acts: Vec<Act>, status: i32| row(name, shape, acts, status, Holds::Nothing);
+        |name: &str, acts: Vec<Act>, status: i32| row(name, shape, acts, status, Expected::Nothing);
     vec![
-        shown(
+        interrupted(
             "a stream that is reset",
             vec![send(stream_head(shape)), send(&*text), Act::Reset],
             69,
         ),
-        shown("a stream that ends", vec![send(stream_head(shape)), send(&*text)], 69),
-        shown(
+        interrupted("a stream that ends", vec![send(stream_head(shape)), send(&*text)], 69),
+        interrupted(
             "an error after text, then a reset",
             vec![send(stream_head(shape)), send(&*text), send(&*busy), Act::Reset],
             busy_status,
         ),
-        shown(
+        interrupted(
             "an error after text, then silence",
             vec![send(stream_head(shape)), send(&*text), send(&*busy), Act::Hold],
             busy_status,
@@ -171,7 +171,7 @@ pub fn slow(shape: Shape) -> Vec<Row> {
     let wait = |name: &str, after: &str| Row {
         args: &[],
         within: 3.0,
-        ..row(name, shape, vec![send(later(after))], 75, Holds::Nothing)
+        ..row(name, shape, vec![send(later(after))], 75, Expected::Nothing)
     };
     let once_more = vec![
         vec![send(later("-5"))],
@@ -182,20 +182,25 @@ pub fn slow(shape: Shape) -> Vec<Row> {
         shape,
         vec![send(stream_head(shape)), send(&*text), drip.clone()],
         69,
-        Holds::Shown("Half of"),
+        Expected::Interrupted("Half of"),
     );
-    let headless =
-        row("slow headers", shape, vec![send("HTTP/1.1 200 X\r\nx: "), drip], 69, Holds::Nothing);
+    let headless = row(
+        "slow headers",
+        shape,
+        vec![send("HTTP/1.1 200 X\r\nx: "), drip],
+        69,
+        Expected::Nothing,
+    );
     let silent = row(
         "silence after text",
         shape,
         vec![send(stream_head(shape)), send(&*text), Act::Hold],
         69,
-        Holds::Shown("Half of"),
+        Expected::Interrupted("Half of"),
     );
     vec![
-        Row { args: &["--deadline", "1"], says: "--deadline", ..dripped },
-        Row { args: &["--deadline", "1"], says: "--deadline", ..headless },
+        Row { args: &["--deadline", "1"], stderr: "--deadline", ..dripped },
+        Row { args: &["--deadline", "1"], stderr: "--deadline", ..headless },
         Row { args: &["--timeout", "0.5"], ..silent },
         wait("a wait too large for a number", "1e300"),
         wait("a wait of many digits", "99999999999999999999999999"),
@@ -207,13 +212,13 @@ pub fn slow(shape: Shape) -> Vec<Row> {
                 shape,
                 vec![send(later("30"))],
                 75,
-                Holds::Nothing,
+                Expected::Nothing,
             )
         },
         Row {
             connections: once_more,
             args: &[],
-            ..row("a negative wait", shape, vec![], 0, Holds::Reply("So."))
+            ..row("a negative wait", shape, vec![], 0, Expected::Reply("So."))
         },
     ]
 }
@@ -235,26 +240,27 @@ pub fn large(shape: Shape) -> Vec<Row> {
     let line = Act::Flood(vec![b'x'; MIB], 9 * MIB);
     let page = Act::Flood(vec![b'x'; MIB], 4 * MIB);
     let begin = if shape == Shape::Ollama { "{\"x\":\"" } else { "data: {\"x\":\"" };
-    let again = |piece: &str, most: usize| Act::Flood(piece.repeat(MIB / piece.len()).into(), most);
+    let again =
+        |piece: &str, total: usize| Act::Flood(piece.repeat(MIB / piece.len()).into(), total);
     let calls = again(&event(shape, &a_call(shape)), 20 * MIB);
     let wide = whole(shape, "").replacen("\"\"", "[0", 1);
     vec![
         Row {
             within: 15.0,
             memory: 64,
-            says: "4096",
+            stderr: "4096",
             ..row(
                 "endless calls",
                 shape,
                 vec![send(stream_head(shape)), calls, Act::Hold],
                 69,
-                Holds::Nothing,
+                Expected::Nothing,
             )
         },
         Row {
             within: 15.0,
             memory: 64,
-            says: "262144",
+            stderr: "262144",
             ..row(
                 "an endless list",
                 shape,
@@ -264,7 +270,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
                     again(",0", 8 * MIB),
                 ],
                 69,
-                Holds::Nothing,
+                Expected::Nothing,
             )
         },
         Row {
@@ -274,7 +280,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
                 shape,
                 vec![send(stream_head(shape)), again("\n", 2 * MIB)],
                 69,
-                Holds::Nothing,
+                Expected::Nothing,
             )
         },
         Row {
@@ -284,18 +290,18 @@ pub fn large(shape: Shape) -> Vec<Row> {
                 shape,
                 vec![send("HTTP/1.1 200 X\r\n"), again("x: y\r\n", 4 * MIB), Act::Hold],
                 69,
-                Holds::Nothing,
+                Expected::Nothing,
             )
         },
         Row {
             within: 15.0,
-            says: "8 MiB",
+            stderr: "8 MiB",
             ..row(
                 "an endless event",
                 shape,
                 vec![send(stream_head(shape)), send(begin), line, Act::Hold],
                 69,
-                Holds::Nothing,
+                Expected::Nothing,
             )
         },
         Row {
@@ -305,18 +311,18 @@ pub fn large(shape: Shape) -> Vec<Row> {
                 shape,
                 vec![send(head(400, &[])), page, Act::Hold],
                 76,
-                Holds::Nothing,
+                Expected::Nothing,
             )
         },
     ]
 }
 
-/// Returns rows with answers above the size limits, and one just below.
+/// Returns rows with answers above the size limits, and a row with an answer just below its limit.
 pub fn huge() -> Vec<Row> {
-    let big = |shape, acts, status, holds| Row {
+    let big = |shape, acts, status, expected| Row {
         within: 60.0,
         memory: 128,
-        ..row("a huge answer", shape, acts, status, holds)
+        ..row("a huge answer", shape, acts, status, expected)
     };
     let body = whole(Shape::Anthropic, "{}");
     let (first, last) = body.split_once("{}").expect("a text");
@@ -325,81 +331,87 @@ pub fn huge() -> Vec<Row> {
     let events = vec![send(stream_head(Shape::OpenAi)), Act::Flood(piece.into_bytes(), 70 * MIB)];
     vec![
         Row {
-            says: "48 MiB",
+            stderr: "48 MiB",
             ..big(
                 Shape::Anthropic,
                 vec![send(head(200, &[])), send(first), flood(70 * MIB), Act::Hold],
                 69,
-                Holds::Nothing,
+                Expected::Nothing,
             )
         },
-        Row { says: "64 MiB", ..big(Shape::OpenAi, events, 69, Holds::Bytes(60 * MIB)) },
+        Row { stderr: "64 MiB", ..big(Shape::OpenAi, events, 69, Expected::Bytes(60 * MIB)) },
         big(
             Shape::Anthropic,
             vec![send(head(200, &[])), send(first), flood(47 * MIB), send(last), Act::Hold],
             0,
-            Holds::Bytes(47 * MIB),
+            Expected::Bytes(47 * MIB),
         ),
     ]
 }
 
 /// Returns rows with odd replies, each in the protocol in which servers send it.
 pub fn odd() -> Vec<Row> {
-    let json = |shape, name: &str, body: Value, status, holds| {
+    let json = |shape, name: &str, body: Value, status, expected| {
         row(
             name,
             shape,
             vec![send(head(200, &[])), send(body.to_string()), Act::Hold],
             status,
-            holds,
+            expected,
         )
     };
     let choice = |message: Value, reason: &str| json!({"choices": [{"message": message, "finish_reason": reason}]});
     let anthropic =
         |block: Value| json!({"content": [block], "stop_reason": "end_turn", "model": "m"});
     vec![
-        json(Shape::Anthropic, "a block that is a number", anthropic(json!(5)), 69, Holds::Nothing),
+        json(
+            Shape::Anthropic,
+            "a block that is a number",
+            anthropic(json!(5)),
+            69,
+            Expected::Nothing,
+        ),
         json(
             Shape::Anthropic,
             "a call without an id",
             anthropic(json!({"type": "tool_use", "name": "f", "input": {}})),
             69,
-            Holds::Nothing,
+            Expected::Nothing,
         ),
         json(
             Shape::Anthropic,
             "a call with an empty id",
             anthropic(json!({"type": "tool_use", "id": "", "name": "f", "input": {}})),
             69,
-            Holds::Nothing,
+            Expected::Nothing,
         ),
         json(
             Shape::Anthropic,
             "a call with a list as input",
             anthropic(json!({"type": "tool_use", "id": "a", "name": "f", "input": []})),
             69,
-            Holds::Nothing,
+            Expected::Nothing,
         ),
         json(
             Shape::OpenAi,
             "an empty error",
             json!({"error": {"code": 0, "message": ""}, "choices": [{"message": {"content": "So."}, "finish_reason": "stop"}]}),
             0,
-            Holds::Reply("So."),
+            Expected::Reply("So."),
         ),
         json(
             Shape::OpenAi,
             "an error in the choice",
             json!({"choices": [{"error": {"code": 400, "message": OVERFLOW}, "message": {"content": ""}, "finish_reason": "error"}]}),
             3,
-            Holds::Nothing,
+            Expected::Nothing,
         ),
         json(
             Shape::OpenAi,
             "a refusal after text",
             choice(json!({"content": "So.", "refusal": "No."}), "stop"),
             0,
-            Holds::Reply("So.No."),
+            Expected::Reply("So.No."),
         ),
         json(
             Shape::OpenAi,
@@ -409,7 +421,7 @@ pub fn odd() -> Vec<Row> {
                 "stop",
             ),
             0,
-            Holds::Reply("So.[audio]"),
+            Expected::Reply("So.[audio]"),
         ),
         json(
             Shape::OpenAi,
@@ -419,21 +431,21 @@ pub fn odd() -> Vec<Row> {
                 "stop",
             ),
             0,
-            Holds::Reply("So.[image]"),
+            Expected::Reply("So.[image]"),
         ),
         json(
             Shape::OpenAi,
             "a content filter",
             choice(json!({"content": "So."}), "content_filter"),
             0,
-            Holds::Reply("So."),
+            Expected::Reply("So."),
         ),
         json(
             Shape::Ollama,
             "an empty error",
             json!({"error": "", "message": {"content": "So."}, "done": true, "done_reason": "stop"}),
             0,
-            Holds::Reply("So."),
+            Expected::Reply("So."),
         ),
         row(
             "a whole message in a stream",
@@ -448,7 +460,7 @@ pub fn odd() -> Vec<Row> {
                 Act::Hold,
             ],
             0,
-            Holds::Reply("So."),
+            Expected::Reply("So."),
         ),
         row(
             "a stream without a finish reason",
@@ -460,7 +472,7 @@ pub fn odd() -> Vec<Row> {
                 Act::Hold,
             ],
             6,
-            Holds::Reply("So."),
+            Expected::Reply("So."),
         ),
         Row {
             within: 9.0,
@@ -477,7 +489,7 @@ pub fn odd() -> Vec<Row> {
                     Act::Hold,
                 ],
                 0,
-                Holds::Reply("So."),
+                Expected::Reply("So."),
             )
         },
     ]

@@ -91,6 +91,7 @@ pub fn chunked(status: u16, kind: &str) -> Vec<u8> {
     head(status, &[("content-type", kind), ("transfer-encoding", "chunked")])
 }
 
+/// Returns a head that announces a longer body than the server sends.
 pub fn short(status: u16, kind: &str) -> Vec<u8> {
     head(status, &[("content-type", kind), ("content-length", "99999")])
 }

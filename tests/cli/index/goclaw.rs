@@ -53,7 +53,7 @@ INSERT INTO checkpoints VALUES ('cp1', 'primary', NULL, 1767225606, 'a file was 
   '[\"where is it?\"]', 'm', NULL);
 INSERT INTO compactions VALUES ('k1', 'primary', NULL, 1767225607, 'they sought a file', '1_000007', 1200, 0, 6, 0, NULL);";
 
-/// Creates a database with these rows.
+/// Creates a database with [`ROWS`] in this version of GoClaw's schema.
 fn database(sandbox: &Sandbox, name: &str, version: i64) -> Connection {
     let database = Connection::open(sandbox.path(name)).expect("a file");
     let added = if version > 1 { ADDED } else { "" };

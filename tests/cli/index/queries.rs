@@ -1,4 +1,4 @@
-//! query, schema and stats.
+//! `claw-index query`, `schema` and `stats`.
 
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
@@ -109,7 +109,7 @@ fn views_answer_common_questions() {
         assert!(!rows(&sandbox, "i.db", &format!("SELECT * FROM {name}")).is_empty(), "{name}");
     }
     let compacted = rows(&sandbox, "i.db", "SELECT compactions, gained FROM compacted_sessions");
-    // One of the two compactions of the longer session was retracted, and so was that of the other session.
+    // The longer session has two compactions, of which one was retracted; the only one of the other session was, too.
     assert_eq!(compacted, [json!({"compactions": 1, "gained": 9000 - 2006})]);
     let tools =
         rows(&sandbox, "i.db", "SELECT name, calls, failed, mean_seconds FROM tools ORDER BY name");

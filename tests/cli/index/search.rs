@@ -1,4 +1,4 @@
-//! search: words of several languages, filters and redaction.
+//! `claw-index search`: words of several languages, filters and redaction.
 
 use predicates::str::contains;
 use serde_json::json;

@@ -13,21 +13,21 @@ use crate::common::{AssertExt, Sandbox};
 /// The default place of the database.
 const DATABASE: &str = "workspace/.sessions/index.db";
 
-/// Returns a sandbox whose configuration is GoClaw's, with these members in `session`.
+/// Returns a sandbox whose configuration has GoClaw's format, with `store` and these members in `session`.
 fn stored(members: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("config.json", format!(r#"{{"session": {{"store": "sqlite"{members}}}}}"#));
     sandbox
 }
 
-/// Runs a script with that configuration.
+/// Runs a script with the configuration of [`stored`].
 #[track_caller]
 fn run(sandbox: &Sandbox, script: &str) -> assert_cmd::assert::Assert {
     let settings = "export CLAW_CONFIG=config.json CLAW_PROVIDER=offline";
     sandbox.sh(&format!("{settings}\n{script}")).assert()
 }
 
-/// Waits until a query gives these numbers.
+/// Waits until a query returns this number.
 #[track_caller]
 fn await_count(sandbox: &Sandbox, name: &str, sql: &str, expected: i64) {
     let begun = Instant::now();
@@ -92,14 +92,14 @@ fn a_checkpoint_made_in_the_background_is_indexed() {
 #[test]
 fn a_turn_succeeds_whatever_the_state_of_the_index_is() {
     let sandbox = stored("");
-    let turn = |what: &str, said: &str| {
+    let turn = |what: &str, message: &str| {
         let begun = Instant::now();
         let run = run(&sandbox, &format!("{what}\nclaw-turn --no-checkpoint -m hello one"));
         assert!(begun.elapsed() < Duration::from_secs(15), "{what}");
         let run = run.success().stdout(contains("hello"));
-        match said {
+        match message {
             "" => run.stderr(""),
-            said => run.stderr(contains(said)),
+            message => run.stderr(contains(message)),
         };
     };
     run(&sandbox, "claw-session new --label one").success();
@@ -129,7 +129,7 @@ fn a_turn_succeeds_whatever_the_state_of_the_index_is() {
         "claw-session: cannot keep the index in 'other.db': it is a database of another program; set store-path to another file\n",
     );
     assert_eq!(sandbox.read("other.db"), before);
-    // All programs but claw-index.
+    // A `PATH` with all programs but claw-index.
     let hide = "mkdir some; for file in $(dirname $(command -v claw-index))/claw-*; do ln -s $file some; done
         rm some/claw-index; ln -s $(command -v claw-turn) some; PATH=$PWD/some:/usr/bin:/bin";
     turn(hide, "claw-index cannot be run; install it, or set store to jsonl\n");

@@ -1,4 +1,4 @@
-//! update: new, changed and deleted transcripts, concurrent and killed updates, and `--follow`.
+//! `claw-index update`: new, changed and deleted transcripts, concurrent and killed updates, and `--follow`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,7 @@ fn append(sandbox: &Sandbox, name: &str, bytes: &[u8]) {
     file.write_all(bytes).expect("room");
 }
 
-/// Transcripts of several dialects, each with several turns.
+/// Returns transcripts in several dialects, each with several turns and its name.
 fn samples() -> Vec<(&'static str, String)> {
     let own = transcript(6, 3);
     let lines =
@@ -111,14 +111,16 @@ fn only_the_new_part_of_a_grown_transcript_is_read() {
     let sandbox = Sandbox::new();
     let text = transcript(4, 1);
     sandbox.write("s.jsonl", &text[..text.len() / 2]);
-    let say = |what: &str| contains(format!("claw-index: transcripts: 1 {what}\n"));
-    index(&sandbox, "i.db", &["update", "s.jsonl"]).success().stderr(say("new"));
-    index(&sandbox, "i.db", &["update", "s.jsonl"]).success().stderr(say("unchanged"));
+    let summary = |what: &str| contains(format!("claw-index: transcripts: 1 {what}\n"));
+    index(&sandbox, "i.db", &["update", "s.jsonl"]).success().stderr(summary("new"));
+    index(&sandbox, "i.db", &["update", "s.jsonl"]).success().stderr(summary("unchanged"));
     append(&sandbox, "s.jsonl", &text.as_bytes()[text.len() / 2..]);
-    // The first half ended in the middle of a line, so it had no complete record at its end.
-    index(&sandbox, "i.db", &["update", "s.jsonl"]).success().stderr(say("grown"));
+    // The first half ended in the middle of a line, which is complete now.
+    index(&sandbox, "i.db", &["update", "s.jsonl"]).success().stderr(summary("grown"));
     assert_equals_fresh(&sandbox, "i.db", &["s.jsonl"]);
-    index(&sandbox, "i.db", &["update", "--full", "s.jsonl"]).success().stderr(say("read again"));
+    index(&sandbox, "i.db", &["update", "--full", "s.jsonl"])
+        .success()
+        .stderr(summary("read again"));
     assert_equals_fresh(&sandbox, "i.db", &["s.jsonl"]);
 }
 
@@ -140,8 +142,8 @@ fn a_transcript_that_changed_or_became_shorter_is_read_again_with_a_diagnostic()
         fs::remove_file(sandbox.path("s.jsonl")).expect("a file");
         sandbox.write("s.jsonl", after);
         let path = sandbox.path("s.jsonl").canonicalize().expect("a path");
-        let said = format!("claw-index: reading '{}' again: {why}\n", path.display());
-        index(&sandbox, "i.db", &["update", "s.jsonl"]).success().stderr(contains(said));
+        let message = format!("claw-index: reading '{}' again: {why}\n", path.display());
+        index(&sandbox, "i.db", &["update", "s.jsonl"]).success().stderr(contains(message));
         assert_equals_fresh(&sandbox, "i.db", &["s.jsonl"]);
     }
 }
@@ -310,7 +312,7 @@ fn readers_read_while_an_update_writes_and_two_updates_take_turns() {
     let (mut first, mut second) = (update(), update());
     let mut before = 0;
     while first.try_wait().expect("a state").is_none() {
-        // Each transcript is there completely or not at all.
+        // Each transcript is in the database completely or not at all.
         let sql = "SELECT count(*) AS n, count(DISTINCT session_key) AS s FROM messages";
         let found = rows(&sandbox, "i.db", sql);
         let (n, s) = (found[0]["n"].as_u64(), found[0]["s"].as_u64());
@@ -333,7 +335,7 @@ fn an_update_killed_at_any_time_is_completed_by_the_next_one() {
         for (n, text) in texts.iter().enumerate() {
             let lines: Vec<&str> = text.split_inclusive('\n').collect();
             let count = lines.len() * (kill + 1) / kills;
-            // Now and then, a transcript is replaced instead of extended.
+            // In some rounds, a transcript is replaced with a new file instead of extended.
             let name = format!("d/{n}.jsonl");
             if (kill + n) % 5 == 0 {
                 let _ = fs::remove_file(sandbox.path(&name));
@@ -364,7 +366,7 @@ fn the_database_is_private_and_no_other_database_is_changed() {
     index(&sandbox, "i.db", &["update", "s.jsonl"]).success();
     let mode = fs::metadata(sandbox.path("i.db")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    // The number of the version and that of the application are at these places of the file.
+    // SQLite stores the version of the schema and the id of the application at these offsets of the file.
     for (at, why) in
         [(60, "a newer version of claw-index made it"), (68, "a database of another program")]
     {
@@ -406,7 +408,7 @@ fn dump_is_empty(sandbox: &Sandbox) -> bool {
 }
 
 #[test]
-fn follow_indexes_what_changes_and_prints_a_line_for_each() {
+fn follow_indexes_what_changes_and_prints_a_line_for_each_change() {
     let sandbox = Sandbox::new();
     sandbox.write("d/a.jsonl", transcript(1, 1));
     let arguments = ["--db", "i.db", "update", "--quiet", "--follow", "d"];
@@ -415,11 +417,11 @@ fn follow_indexes_what_changes_and_prints_a_line_for_each() {
     let directory = sandbox.path("d").canonicalize().expect("a path");
     let mut next = || lines.next().expect("a line").expect("text");
     let line = |what: &str, name: &str| format!("{what} {}/{name}", directory.display());
-    // The watch begins before the first update, so once that has written a row, no change is missed.
+    // The watch begins before the first update, so once the update has written a row, no change is missed.
     while !sandbox.exists("i.db") || rows_if_any(&sandbox) == 0 {
         std::thread::sleep(Duration::from_millis(5));
     }
-    // Complete files are moved into place, so that none is indexed while it is being written.
+    // Complete files are moved into place, so that no file is indexed while it is being written.
     sandbox.write("b.jsonl", transcript(1, 2));
     fs::rename(sandbox.path("b.jsonl"), sandbox.path("d/b.jsonl")).expect("a file");
     assert_eq!(next(), line("new", "b.jsonl"));

@@ -53,12 +53,12 @@ impl<'a> Asked<'a> {
         Reply { calls, ..self.default_reply() }
     }
 
-    /// Returns exactly this body.
+    /// Returns an answer with exactly this body.
     pub(super) fn json(self, status: u16, body: &Value) -> Answer {
         Answer::json(status, request_id(self.shape, self.id), body)
     }
 
-    /// Returns these pieces as a stream.
+    /// Returns an answer that streams these pieces.
     pub(super) fn pieces(self, pieces: Vec<Vec<u8>>) -> Answer {
         let headers = request_id(self.shape, self.id);
         let kind = match self.shape {
@@ -90,11 +90,11 @@ impl Reply<'_> {
 
     /// Returns the numbers of tokens in the prompt and in this reply.
     pub(super) fn usage(&self) -> (u64, u64) {
-        let said = json!({"messages": [{"role": "assistant", "content": self.blocks()}]});
-        (shapes::count_tokens(self.asked.shape, self.asked.body), rules::count_tokens(&said))
+        let reply = json!({"messages": [{"role": "assistant", "content": self.blocks()}]});
+        (shapes::count_tokens(self.asked.shape, self.asked.body), rules::count_tokens(&reply))
     }
 
-    /// Returns the stop reason. Ollama has none for calls.
+    /// Returns the stop reason. Ollama has no separate stop reason for calls.
     pub(super) fn stop(&self) -> &'static str {
         match (self.asked.shape, self.calls.is_empty()) {
             (Shape::Anthropic, true) => "end_turn",
@@ -183,7 +183,7 @@ impl Reply<'_> {
         message
     }
 
-    /// Returns the calls as Ollama writes them. A call with an empty id gets none, as in older servers.
+    /// Returns the calls as Ollama writes them. A call whose id is empty has no `id` member, as in older servers.
     pub(super) fn ollama_calls(&self) -> Value {
         let call = |(n, (id, name, input)): (usize, &(String, String, Value))| {
             let mut call = json!({"function": {"index": n, "name": name, "arguments": input}});
@@ -276,7 +276,8 @@ pub(super) fn request_id(shape: Shape, id: usize) -> Vec<(String, String)> {
 
 // ---- the default text ----------------------------------------------------------------------
 
-/// Returns the text of the default reply. The number of messages in it does not include system messages.
+/// Returns the text of the default reply: [`SUMMARY`] if the only message asks for a summary, otherwise the number of
+/// messages without system messages and the start of the last user text.
 fn default_text(body: &Value) -> String {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let count = messages.iter().filter(|message| !shapes::is_system(message)).count();

@@ -120,7 +120,7 @@ impl Answer {
         self.write_each(stream, limit, |_| {})
     }
 
-    /// Writes the answer, and calls `before` with the number of each piece before that piece.
+    /// Writes the answer. Before each piece, calls `before` with the number of the piece, counted from 0.
     pub(super) fn write_slowly(
         self,
         stream: &TcpStream,

@@ -50,10 +50,11 @@ pub const MODEL: &str = "test-model";
 /// The default reply to a request for a summary.
 pub const SUMMARY: &str = "SUMMARY: The user asked, the assistant answered, nothing is left open.";
 
-/// The time that a client may take to send its request.
+/// The longest wait for the next bytes of a request.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The answer to the next legal request, in the form of the request's API, and as a stream if the request asks for one.
+/// The answer to the next legal request. Unless a variant says otherwise, it has the form of the request's API, and is
+/// a stream if the request asks for one.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A normal reply with this text.
@@ -97,7 +98,7 @@ pub enum Step {
         /// `error.message`.
         message: String,
     },
-    /// The default reply, after this long.
+    /// The default reply, after a pause of this length.
     Hang(Duration),
     /// The default reply as a stream: this many pieces at once, then each further piece after this pause.
     Slow(usize, Duration),
@@ -142,7 +143,7 @@ impl Step {
 /// A request and the status of its answer.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// The shape of the path.
+    /// The API that the path belongs to.
     pub shape: Shape,
     /// The method, such as `POST`.
     pub method: String,
@@ -166,7 +167,7 @@ impl Recorded {
         http::first(&self.headers, name)
     }
 
-    /// Returns the messages of the body, including a system message; empty if it has none.
+    /// Returns the messages of the body, including a system message; empty if the body has none.
     pub fn messages(&self) -> &[Value] {
         let messages = self.json.as_ref().and_then(|body| body["messages"].as_array());
         messages.map(Vec::as_slice).unwrap_or_default()
@@ -199,7 +200,7 @@ pub struct FakeProvider {
 }
 
 impl FakeProvider {
-    /// Starts a server without a window that answers every legal request.
+    /// Starts a server that answers every legal request and does not limit the context window.
     pub fn new() -> FakeProvider {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("the port");
@@ -255,7 +256,7 @@ impl FakeProvider {
         vars.into_iter().chain([model]).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Queues a step. Only a legal request for a message takes one.
+    /// Queues a step. Only a legal request for a message takes a step from the queue.
     pub fn script(&self, step: Step) {
         self.shared.state().steps.push_back(step);
     }
@@ -275,7 +276,7 @@ impl FakeProvider {
         self.shared.state().requests.clone()
     }
 
-    /// Returns the only request; panics if there is another number of them.
+    /// Returns the only request; panics unless there was exactly one.
     #[track_caller]
     pub fn single_request(&self) -> Recorded {
         match self.requests().as_slice() {
@@ -458,7 +459,10 @@ fn check_headers(request: &Request, shape: Shape) -> Result<Option<&str>, Violat
         }
     } else if let Some((name, _)) = request.headers.iter().find(|(n, _)| is_anthropic(n)) {
         // A header of another API may carry a key for another provider.
-        return Err(Violation::invalid("headers", format!("{name}: header is of another API")));
+        return Err(Violation::invalid(
+            "headers",
+            format!("{name}: header belongs to another API"),
+        ));
     }
     let kind = request.header("content-type").unwrap_or_default();
     if kind.split(';').next().map(str::trim) != Some("application/json") {
@@ -497,8 +501,8 @@ fn window_for(asked: Asked, window: Option<u64>) -> Option<u64> {
     window.into_iter().chain(wanted).min()
 }
 
-/// Checks the window (A12). The Messages API requires room for the whole answer; the others require room for one
-/// token, and stop when the window is full.
+/// Checks the window (A12). In the Messages API, the prompt and `max_tokens` together must fit. The other APIs require
+/// only that one token still fits after the prompt, and stop the reply when the window is full.
 fn overflow(asked: Asked, window: Option<u64>) -> Option<(Violation, Value)> {
     let window = window?;
     let (shape, id) = (asked.shape, asked.id);
@@ -523,7 +527,7 @@ fn overflow(asked: Asked, window: Option<u64>) -> Option<(Violation, Value)> {
 
 // ---- steps ---------------------------------------------------------------------------------
 
-/// The action on the connection.
+/// The server's response on a connection.
 enum Act {
     Send(Answer),
     Cut(Answer, usize),

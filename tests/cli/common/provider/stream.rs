@@ -117,10 +117,10 @@ fn line(value: &Value) -> Vec<u8> {
 }
 
 fn lines(reply: &Reply) -> Vec<Vec<u8>> {
-    let said = |content: &str| json!({"role": "assistant", "content": content});
-    let mut messages: Vec<Value> = fragments(&reply.text).iter().map(|f| said(f)).collect();
+    let assistant = |content: &str| json!({"role": "assistant", "content": content});
+    let mut messages: Vec<Value> = fragments(&reply.text).iter().map(|f| assistant(f)).collect();
     if !reply.calls.is_empty() {
-        let mut message = said("");
+        let mut message = assistant("");
         message["tool_calls"] = reply.ollama_calls();
         messages.push(message);
     }
@@ -128,5 +128,5 @@ fn lines(reply: &Reply) -> Vec<Vec<u8>> {
     let open = messages.into_iter().map(|message| {
         json!({"model": model, "created_at": CREATED_AT, "message": message, "done": false})
     });
-    open.chain([reply.last_line(said(""))]).map(|value| line(&value)).collect()
+    open.chain([reply.last_line(assistant(""))]).map(|value| line(&value)).collect()
 }
