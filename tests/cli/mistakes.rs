@@ -1,8 +1,8 @@
-//! User errors: the exit status, and the line that says what to do next.
+//! User errors: the exit status, and the line that tells the user what to do next.
 //!
 //! A row is a shell script, its exit status, and its standard error in whole lines; a line that ends in `…` gives
-//! only the beginning. [`Row::check`] also checks that the last line says, after a semicolon or a
-//! colon, what to do.
+//! only the beginning. [`Row::check`] also checks that, after a semicolon or a colon, the last line
+//! tells the user what to do.
 
 use assert_cmd::assert::Assert;
 
@@ -33,29 +33,29 @@ impl Row<'_> {
         let Row(script, status, lines) = self;
         let run = sandbox.sh(script).assert().code(*status);
         let expected: Vec<&str> = lines.lines().map(str::trim_start).collect();
-        let said: Vec<&str> = run.stderr_text().lines().collect();
+        let reported: Vec<&str> = run.stderr_text().lines().collect();
         assert!(
-            said.len() == expected.len(),
+            reported.len() == expected.len(),
             "expected {} lines on standard error: {lines}\n{run}",
             expected.len()
         );
-        for (said, expected) in said.iter().zip(&expected) {
-            assert_error(&run, said, expected);
+        for (line, expected) in reported.iter().zip(&expected) {
+            assert_error(&run, line, expected);
         }
         assert!(
-            said.last().is_some_and(|last| says_what_to_do(last)),
+            reported.last().is_some_and(|last| has_advice(last)),
             "the last line must say what to do next\n{run}"
         );
     }
 }
 
-fn assert_error(run: &Assert, said: &str, expected: &str) {
-    let is_it = match expected.strip_suffix('…') {
-        Some(beginning) => said.starts_with(beginning),
-        None => said == expected,
+fn assert_error(run: &Assert, line: &str, expected: &str) {
+    let is_expected = match expected.strip_suffix('…') {
+        Some(beginning) => line.starts_with(beginning),
+        None => line == expected,
     };
-    assert!(is_it, "expected '{expected}'\n{run}");
-    assert!(!said.contains("os error"), "the error has a raw error number\n{run}");
+    assert!(is_expected, "expected '{expected}'\n{run}");
+    assert!(!line.contains("os error"), "the error has a raw error number\n{run}");
 }
 
 /// The words with which advice begins, after a semicolon or a colon.
@@ -66,9 +66,9 @@ const ADVICE: [&str; 29] = [
     "these are", "http to", "the prompt was not stored, so type it again", "to use",
 ];
 
-fn says_what_to_do(line: &str) -> bool {
-    let signs = line.match_indices("; ").chain(line.match_indices(": "));
-    let mut clauses = signs.map(|(at, sign)| &line[at + sign.len()..]);
+fn has_advice(line: &str) -> bool {
+    let separators = line.match_indices("; ").chain(line.match_indices(": "));
+    let mut clauses = separators.map(|(at, separator)| &line[at + separator.len()..]);
     clauses.any(|clause| ADVICE.iter().any(|advice| clause.starts_with(advice)))
 }
 
@@ -185,7 +185,7 @@ fn audit_26_input_of_the_wrong_kind_is_refused_with_advice() {
 
 #[test]
 #[rustfmt::skip]
-fn audit_26_a_call_that_cannot_be_made_reports_what_is_missing() {
+fn audit_26_a_call_that_fails_is_reported_with_its_cause() {
     check(&[
         Row("claw-call m.jsonl", 78, "claw-call: no model is named; give --model or set CLAW_MODEL"),
         Row("claw-call --model x m.jsonl", 77, "claw-call: no key for anthropic; set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or give --key-file or --key-cmd"),
@@ -281,7 +281,8 @@ fn audit_26_a_turn_names_the_option_that_was_typed() {
     ]);
 }
 
-/// A turn that fails after its prompt was stored reports this and how to continue; one that fails before does not.
+/// A turn that fails after its prompt was stored reports that the prompt is kept and how to continue; a turn that fails
+/// earlier does not.
 #[test]
 #[rustfmt::skip]
 fn audit_26_a_failed_turn_reports_that_the_prompt_is_kept() {
@@ -319,7 +320,7 @@ fn audit_26_reading_a_prompt_from_the_terminal_is_announced() {
     pty.end().code(0);
 }
 
-/// Root can read every file, so the rows are checked only if the system denies access.
+/// Root can read every file, so the test does nothing if it can open the file anyway.
 #[test]
 fn audit_26_an_unreadable_file_is_reported() {
     let sandbox = directory();

@@ -20,8 +20,8 @@ fn ask(provider: &FakeProvider, args: &[&str], text: &str) -> Assert {
     call(&Sandbox::new(), provider, args).write_stdin(message).assert()
 }
 
-/// Returns a reply that reports how many tokens of the prompt were read.
-fn read(count: u64) -> Step {
+/// Returns a reply that reports `count` tokens in the prompt.
+fn reply_with_count(count: u64) -> Step {
     let message = json!({"role": "assistant", "content": "Fine."});
     Step::Reply(json!({
         "model": "m", "message": message, "done": true, "done_reason": "stop",
@@ -70,9 +70,9 @@ fn a_prompt_larger_than_the_window_is_not_sent() {
         let record = &sandbox.read_json("why")[0];
         assert_eq!((&record["class"], &record["limit"]), (&json!("overflow"), &json!(4096)));
         assert!(record["actual"].as_u64().is_some_and(|actual| actual > 4096));
-        // The refusal comes from an estimate of our own, so no window is learned from it.
+        // claw-call refuses because of its own estimate, so it learns no window from the refusal.
         assert!(!sandbox.exists("state/windows.jsonl"));
-        // The error record can be used to shorten results.
+        // claw-truncate can use the error record.
         assert_truncate_uses_failure(&sandbox);
     }
     assert_eq!(provider.requests().len(), 0);
@@ -102,10 +102,10 @@ fn j_2_the_output_limit_is_lowered_to_what_the_window_leaves() {
     ask(&provider, &["--window", "4096", "--max-tokens", "2000"], &prompt).success().stderr("");
     ask(&provider, &["--window", "4096", "--max-tokens", "50"], &prompt).success();
     ask(&provider, &["--window", "4096", "--max-tokens", "2000"], "hello").success();
-    let room = |n: usize| body(&provider.requests()[n])["options"]["num_predict"].as_u64();
-    let lowered = room(0).expect("a number");
+    let limit = |n: usize| body(&provider.requests()[n])["options"]["num_predict"].as_u64();
+    let lowered = limit(0).expect("a number");
     assert!((256..1200).contains(&lowered), "{lowered}");
-    assert_eq!([room(1), room(2)], [Some(50), Some(2000)]);
+    assert_eq!([limit(1), limit(2)], [Some(50), Some(2000)]);
     provider.all_legal();
     // A dry run prints the request that would be sent.
     let args = ["--window", "4096", "--max-tokens", "2000", "--dry-run"];
@@ -113,13 +113,13 @@ fn j_2_the_output_limit_is_lowered_to_what_the_window_leaves() {
     assert_eq!(dry["options"]["num_predict"], lowered);
 }
 
-/// Old Ollama servers silently cut a long prompt to a little more than half of the window: 2050 of 4096 tokens. A count
-/// far below the estimate, such as 700, also shows that the prompt was cut.
+/// Old Ollama servers silently cut a long prompt to a little more than half of the window, such as 2050 of 4096 tokens.
+/// A count far below the estimate, such as 700, also shows that the prompt was cut.
 #[test]
 fn k_4_a_silently_truncated_prompt_is_an_overflow() {
     for count in [2050, 700] {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        provider.script(read(count));
+        provider.script(reply_with_count(count));
         let message = json!({"role": "user", "content": words(3000)}).to_string();
         let args = ["--window", "4096", "--failure", "why"];
         call(&sandbox, &provider, &args)
@@ -139,11 +139,11 @@ fn k_4_a_silently_truncated_prompt_is_an_overflow() {
 fn k_4_a_prompt_that_was_read_whole_is_not_an_overflow() {
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
     let long = json!({"role": "user", "content": words(3000)});
-    // The number of tokens of an image depends on the model.
+    // The number of tokens of an image depends on the model, so a low count shows nothing if there is an image.
     let seen = json!({"role": "user", "content": [{"type": "text", "text": words(3000)}, image]});
     for (message, count) in [(&long, 3010), (&long, 2500), (&long, 0), (&seen, 700)] {
         let provider = FakeProvider::new();
-        provider.script(read(count));
+        provider.script(reply_with_count(count));
         let run = call(&Sandbox::new(), &provider, &["--window", "8192"]);
         run.write_stdin(message.to_string())
             .assert()
@@ -153,7 +153,8 @@ fn k_4_a_prompt_that_was_read_whole_is_not_an_overflow() {
     }
 }
 
-/// The count is compared with the smallest size that the prompt can have, because a false alarm loses the reply.
+/// The provider's count is compared with the smallest size that the prompt can have, because a false alarm would
+/// discard the reply.
 #[test]
 fn k_4_an_estimate_that_is_too_high_is_not_an_overflow() {
     let user = |text: String| json!({"role": "user", "content": text}).to_string() + "\n";
@@ -173,7 +174,7 @@ fn k_4_an_estimate_that_is_too_high_is_not_an_overflow() {
     ] {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         sandbox.write("tools", tools.to_string());
-        provider.script(read(count));
+        provider.script(reply_with_count(count));
         let run = call(&sandbox, &provider, &["--window", "16384", "--tools", "tools"]);
         run.write_stdin(messages).assert().success().stderr("").stdout(contains("Fine."));
     }

@@ -1,4 +1,4 @@
-//! claw-call with the API of every provider: extra members, metadata, prices, token counts, and addresses.
+//! Options of claw-call, with the API of each provider: extra members, metadata, prices, token counts, and addresses.
 
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
@@ -79,7 +79,7 @@ fn beta_features_are_sent_only_to_anthropic() {
 // ---- metadata of the request -----------------------------------------------------------------
 
 #[test]
-fn meta_records_the_request_and_can_be_appended() {
+fn records_with_meta_describe_the_request_and_can_be_appended() {
     for shape in Shape::ALL {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         sandbox.write("system", "Be brief.");
@@ -109,16 +109,16 @@ fn meta_records_the_request_and_can_be_appended() {
 
 // ---- prices ----------------------------------------------------------------------------------
 
-/// Runs a call with a price file. The provider reports 1000 input tokens, 600 of them read from a cache if the shape
-/// has a count for this, and 100 output tokens.
+/// Runs a call with a price file. The provider reports 1000 input tokens and 100 output tokens; if its API has a count
+/// for tokens that were read from a cache, 600 of the input tokens were.
 fn priced(shape: Shape, prices: &str, args: &[&str]) -> Assert {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sandbox.write("prices", prices);
-    let said = json!([{"type": "text", "text": "a"}]);
+    let content = json!([{"type": "text", "text": "a"}]);
     let message = json!({"role": "assistant", "content": "a"});
     provider.script(Step::Reply(match shape {
         Shape::Anthropic => json!({
-            "content": said, "model": "m-1", "stop_reason": "end_turn",
+            "content": content, "model": "m-1", "stop_reason": "end_turn",
             "usage": {"input_tokens": 400, "cache_read_input_tokens": 600, "output_tokens": 100},
         }),
         Shape::OpenAi => json!({
@@ -237,9 +237,9 @@ fn claw_estimate_asks_the_provider_to_count() {
 #[test]
 fn a_failed_count_is_classified_like_a_failed_call() {
     for (shape, args) in [(Shape::Anthropic, &["--count"][..]), (Shape::OpenAi, &["--count"])] {
-        let nobody = FakeProvider::new();
-        let env = nobody.env_for(shape);
-        drop(nobody);
+        let stopped = FakeProvider::new();
+        let env = stopped.env_for(shape);
+        drop(stopped);
         let run = Sandbox::new().cmd("claw-call").envs(env).args(args).args(["--max-retries", "0"]);
         run.write_stdin(HELLO).assert().code(69).stdout("").stderr(contains("no answer"));
     }
@@ -275,7 +275,7 @@ fn an_abnormal_end_of_the_counter_is_reported() {
 
 // ---- addresses and names ---------------------------------------------------------------------
 
-/// Returns the address and the headers that a dry run prints, and the body.
+/// Runs `claw-call --dry-run`. Returns its standard error, which shows the address and the headers, and the body.
 fn dry(url: &str, args: &[&str], env: &[(&str, &str)]) -> (String, Value) {
     let args = [&["--provider", "openai", "--dry-run", "--base-url", url], args].concat();
     let cmd = Sandbox::new().cmd("claw-call").args(&args).envs(env.iter().copied());
@@ -335,10 +335,10 @@ fn audit_17_a_base_url_may_name_the_endpoint_and_have_a_query() {
             .assert()
             .success();
     }
-    let (said, _) = dry("https://x.example/inference/chat/completions", &["--model", "m"], &[]);
+    let (stderr, _) = dry("https://x.example/inference/chat/completions", &["--model", "m"], &[]);
     assert!(
-        said.contains("would send POST https://x.example/inference/chat/completions\n"),
-        "{said}"
+        stderr.contains("would send POST https://x.example/inference/chat/completions\n"),
+        "{stderr}"
     );
 }
 
@@ -349,17 +349,17 @@ fn audit_17_azure_gets_its_key_in_the_api_key_header() {
         [("AZURE_OPENAI_API_KEY", "api-key"), ("AZURE_OPENAI_AD_TOKEN", "authorization")]
     {
         let env = [(variable, "very-secret-1"), ("OPENAI_API_KEY", "not-for-azure")];
-        let (said, _) = dry(url, &["--model", "m"], &env);
-        assert!(said.contains(&format!("would send {header}: (hidden)\n")), "{said}");
-        assert!(said.contains("/gpt-5/chat/completions?api-version=2024-10-21\n"), "{said}");
+        let (stderr, _) = dry(url, &["--model", "m"], &env);
+        assert!(stderr.contains(&format!("would send {header}: (hidden)\n")), "{stderr}");
+        assert!(stderr.contains("/gpt-5/chat/completions?api-version=2024-10-21\n"), "{stderr}");
     }
 }
 
 #[test]
 fn audit_21_a_key_in_a_query_is_not_shown() {
-    let (said, _) =
+    let (stderr, _) =
         dry("https://x.example/v1?key=very-secret-1&api-version=1", &["--model", "m"], &[]);
-    assert!(said.contains("chat/completions?key=(hidden)&api-version=1\n"), "{said}");
+    assert!(stderr.contains("chat/completions?key=(hidden)&api-version=1\n"), "{stderr}");
     let args =
         ["--provider", "openai", "--model", "m", "--base-url", "http://x.example?key=secret-1"];
     Sandbox::new()

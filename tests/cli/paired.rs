@@ -39,12 +39,12 @@ fn short(messages: &[Value]) -> String {
         Some("tool_result") => block["content"].as_str().unwrap_or_default()[..4].to_owned(),
         _ => block["text"].as_str().unwrap_or_default().to_owned(),
     };
-    let said = |message: &Value| match &message["content"] {
+    let content = |message: &Value| match &message["content"] {
         Value::Array(blocks) => blocks.iter().map(block).collect::<Vec<_>>().join("+"),
         text => text.as_str().unwrap_or_default().to_owned(),
     };
     let all = messages.iter();
-    let all = all.map(|it| format!("{}:{}", &it["role"].as_str().unwrap_or("?")[..1], said(it)));
+    let all = all.map(|it| format!("{}:{}", &it["role"].as_str().unwrap_or("?")[..1], content(it)));
     all.collect::<Vec<_>>().join(" ")
 }
 
@@ -65,7 +65,8 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// Compares what remains of a reply between two prompts.
+/// Each row has the records of a reply between the prompts `p` and `q`, the rebuilt messages, and the number of
+/// findings.
 #[test]
 fn audit_01_a_reply_never_ends_in_thinking() {
     let redacted = json!({"type": "redacted_thinking", "data": "eHg="});
@@ -100,7 +101,7 @@ fn audit_01_a_reply_never_ends_in_thinking() {
             "u:p a:x+call c u:done+q",
             1,
         ),
-        // Incomplete thinking cannot be sent either, wherever it stands.
+        // An incomplete thinking block is dropped, too, even if it is not at the end.
         (vec![assistant(json!([{"type": "redacted_thinking"}, x]))], "u:p a:x u:q", 0),
         (vec![assistant(json!([{"type": "thinking", "signature": "s"}, x]))], "u:p a:x u:q", 0),
     ] {
@@ -127,7 +128,7 @@ fn audit_01_a_prompt_whose_reply_is_only_thinking_can_be_sent_again() {
     // If the reply continues with text, the prompt is answered.
     let records = [user("p"), assistant(json!([thinking()])), assistant(json!([text("x")]))];
     rebuild(&records, &["--ready"]).code(7);
-    // If the first message is such a reply, the list begins with the user message after it.
+    // If a transcript begins with a reply of only thinking, the messages begin with the user message after it.
     let records = [assistant(json!([thinking()])), user("p")];
     assert_eq!(short(&rebuild(&records, &["--ready"]).success().json()), "u:p");
 }
@@ -135,22 +136,22 @@ fn audit_01_a_prompt_whose_reply_is_only_thinking_can_be_sent_again() {
 // ---- ids that are reused -----------------------------------------------------------------------
 
 #[test]
-fn audit_22_a_result_after_its_call_replaces_one_before_it() {
+fn audit_22_a_result_after_its_call_replaces_a_result_before_the_call() {
     let (orphan, real) = (result("x", "orphan"), result("x", "real"));
     for (records, left, found) in [
         (vec![orphan.clone(), call("x"), real.clone()], "a:call x u:real", 1),
         (vec![orphan.clone(), user("p"), call("x"), real.clone()], "u:p a:call x u:real", 1),
-        // This also applies if another result comes first, or if two results precede the call.
+        // This also applies if the result of another call comes first, or if two results precede the call.
         (
             vec![orphan.clone(), call("x"), call("y"), result("y", "of y"), real.clone()],
             "a:call x+call y u:real+of y",
             1,
         ),
         (vec![orphan.clone(), result("x", "other"), call("x"), real.clone()], "a:call x u:real", 2),
-        // Without a later result, the one before the call is used, as in claw0's first format.
+        // Without a later result, the result before the call is used, as in claw0's first format.
         (vec![real.clone(), call("x"), user("p")], "a:call x u:real+p", 0),
         (vec![real.clone(), call("x"), assistant(json!("a"))], "a:call x u:real a:a", 0),
-        // A user message after the call means that the result before it was sent, so a later result is dropped.
+        // If a user message follows the call, the earlier result was already sent, so a later result is dropped.
         (vec![real.clone(), call("x"), user("p"), result("x", "late")], "a:call x u:real+p", 1),
         // A call at the end waits for its own result.
         (vec![orphan.clone(), call("x")], "a:call x", 1),
@@ -164,13 +165,13 @@ fn audit_22_a_result_after_its_call_replaces_one_before_it() {
             found
         );
     }
-    // The call counts as open although an earlier result has its id, so that its tool runs.
+    // Although an earlier result has its id, the call counts as open, so its tool runs.
     rebuild(&[orphan, user("p"), call("x")], &["--open"])
         .success()
         .stdout(contains(r#""tool_use_id":"x""#));
 }
 
-/// A result belongs to the nearest call before it, even if an older call with its id has none.
+/// A result belongs to the nearest call before it, even if an older call with the same id has no result.
 #[test]
 fn audit_22_a_second_result_does_not_go_to_an_older_call_with_its_id() {
     let records =

@@ -1,5 +1,5 @@
 //! The programs of a pipeline: closed, missing and bad input, slow readers and readers that have exited, full
-//! outputs. Each program ends at once, with the documented status and one line, and changes no file.
+//! outputs. On bad input, each program ends with the documented status and one line, and changes no file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,7 +48,7 @@ fn messages() -> String {
     conversation(r#"{"role":"user","content":"TEXT"}"#, r#"{"role":"assistant","content":"TEXT"}"#)
 }
 
-/// Returns the programs to test. `claw-compact` reads a file `summary` in its directory.
+/// Returns the programs to test. `claw-compact` reads the file `summary` of its sandbox.
 fn programs() -> Vec<Program> {
     let filter = |name, usual| Program {
         name,
@@ -79,7 +79,7 @@ fn programs() -> Vec<Program> {
     ]
 }
 
-/// Runs a test for each program, in its own sandbox, with its valid input in `good`.
+/// Runs a test for each program, in a new sandbox that has the program's valid input in the file `good`.
 #[track_caller]
 fn for_each(test: impl Fn(&Program, &Sandbox)) {
     for program in programs() {
@@ -90,7 +90,7 @@ fn for_each(test: impl Fn(&Program, &Sandbox)) {
     }
 }
 
-/// Returns `script` with `CMD` set to the usual command line of the program.
+/// Returns a command that runs `script`, with `CMD` replaced by the usual command line of the program.
 fn sh(sandbox: &Sandbox, program: &Program, script: &str) -> Cmd {
     sandbox.sh(&script.replace("CMD", program.usual)).timeout(Duration::from_secs(20))
 }
@@ -260,7 +260,7 @@ fn a_full_output_is_an_error() {
 }
 
 #[test]
-fn append_reports_that_records_it_cannot_tee_are_in_the_file() {
+fn if_tee_fails_append_reports_that_the_file_has_the_records() {
     let sandbox = Sandbox::new();
     let record = r#"{"type":"user","content":"hi"}"#;
     sandbox

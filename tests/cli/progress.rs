@@ -27,13 +27,13 @@ fn claw_append_shows_that_it_waits_for_the_lock() {
         let append = sandbox.sh("echo hi | claw-append --user --lock-timeout 1.5 s.jsonl");
         let mut pty = Pty::run(append, SIZE);
         pty.wait_for("waiting for the lock").end().code(75);
-        let said = "another writer held it for 1.5 s; try again";
-        assert_eq!(pty.screen(), format!("claw-append: cannot lock 's.jsonl': {said}"));
+        let why = "another writer held it for 1.5 s; try again";
+        assert_eq!(pty.screen(), format!("claw-append: cannot lock 's.jsonl': {why}"));
     }
 }
 
 #[test]
-fn a_turn_shows_that_it_waits_for_another() {
+fn a_turn_shows_that_it_waits_for_another_turn() {
     let sandbox = Sandbox::new();
     if pty::can_run() {
         let hold = ["lock", "./s.jsonl", "--", "sh", "-c", "echo held; cat"];
@@ -106,7 +106,7 @@ mod calls {
     use crate::conversations::{Conversation, words};
     use crate::shapes::HELLO;
 
-    /// Longer than any successful test takes.
+    /// A delay that is longer than any successful test takes.
     const LONG: Duration = Duration::from_secs(60);
 
     /// Returns a command that runs a shell script with a provider.
@@ -224,8 +224,8 @@ mod calls {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         if pty::can_run() {
             provider.script(Step::Hang(LONG));
-            let deaf = "trap '' INT; claw-call <messages >reply";
-            let mut pty = Pty::run(script(&sandbox, &provider, deaf), SIZE);
+            let ignoring = "trap '' INT; claw-call <messages >reply";
+            let mut pty = Pty::run(script(&sandbox, &provider, ignoring), SIZE);
             pty.wait_for("claw-call: waiting for ").press(CTRL_C).wait_for("^C");
             provider.release();
             pty.end().success();
@@ -240,7 +240,7 @@ mod calls {
             let turn = "claw-turn --stream --no-checkpoint -m next? s.jsonl";
             let mut pty = Pty::run(script(&sandbox, &provider, turn), SIZE);
             pty.wait_for("Reply to");
-            // One pause in the middle of the text is longer than the delay before progress is shown.
+            // The pause in the middle of the text is longer than the delay before progress is shown.
             thread::sleep(Duration::from_millis(2000));
             provider.release();
             let shown = pty.end().success().stdout_text();

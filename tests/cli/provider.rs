@@ -1,5 +1,5 @@
-//! Tests of the fake provider: for each rule, a body that breaks it is refused with the API's message and a
-//! similar legal one passes; each step answers as documented; every request is recorded.
+//! Tests of the fake provider: it refuses a body that breaks a rule, with the API's message, and accepts a similar
+//! legal body; each scripted step answers as documented; every request is recorded.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -34,7 +34,7 @@ impl Response {
     }
 
     #[track_caller]
-    fn is_error(&self, status: u16, kind: &str, message: &str) {
+    fn assert_error(&self, status: u16, kind: &str, message: &str) {
         let body = self.json();
         assert_eq!(self.status, status, "{body:#}");
         assert_eq!(body["type"], "error");
@@ -132,7 +132,7 @@ fn loop_of(calls: Value, results: Value) -> Value {
     ]))
 }
 
-/// Returns the messages of a body for modification.
+/// Returns the messages of a body, to be changed in place.
 fn messages(body: &mut Value) -> &mut Vec<Value> {
     body["messages"].as_array_mut().expect("messages")
 }
@@ -145,7 +145,8 @@ fn without_last(mut body: Value) -> Value {
 
 // ---- verdicts ------------------------------------------------------------------------------
 
-/// Checks that the body is refused with 400, this rule and this message, and that a scripted step stays queued.
+/// Checks that the body is refused with status 400, for breaking this rule, with this message, and that a scripted step
+/// stays queued.
 #[track_caller]
 fn refused(body: &Value, rule: &str, message: &str) {
     refused_raw(body.to_string().as_bytes(), rule, message);
@@ -155,7 +156,7 @@ fn refused(body: &Value, rule: &str, message: &str) {
 fn refused_raw(body: &[u8], rule: &str, message: &str) {
     let provider = FakeProvider::new();
     provider.script(Step::text("must stay queued"));
-    post_raw(&provider, body).is_error(400, "invalid_request_error", message);
+    post_raw(&provider, body).assert_error(400, "invalid_request_error", message);
     let recorded = provider.single_request();
     assert_eq!(recorded.violation.expect("a violation").rule, rule);
     assert_eq!((recorded.status, provider.pending()), (400, 1));
@@ -384,7 +385,7 @@ fn a10_a_body_is_at_most_32_mib() {
 
     body.push(b' ');
     let too_large = post_raw(&provider, &body);
-    too_large.is_error(413, "request_too_large", "Request exceeds the maximum size");
+    too_large.assert_error(413, "request_too_large", "Request exceeds the maximum size");
 }
 
 #[test]
@@ -418,12 +419,12 @@ fn a12_the_window_holds_the_prompt_and_the_reply() {
          length or `max_tokens` and try again",
         prompt + 99
     );
-    within(prompt + 99).is_error(400, "invalid_request_error", &both);
+    within(prompt + 99).assert_error(400, "invalid_request_error", &both);
     assert!(
         within(prompt).json()["error"]["message"].as_str().is_some_and(|m| m.starts_with("input"))
     );
     let alone = format!("prompt is too long: {prompt} tokens > {} maximum", prompt - 1);
-    within(prompt - 1).is_error(400, "invalid_request_error", &alone);
+    within(prompt - 1).assert_error(400, "invalid_request_error", &alone);
 }
 
 #[test]
@@ -584,13 +585,13 @@ fn headers_are_checked() {
         &[kind, version, ("authorization", "Basic dGVzdA==")],
         &[kind, version, key, bearer],
     ] {
-        answer(headers).is_error(401, "authentication_error", no_key);
+        answer(headers).assert_error(401, "authentication_error", no_key);
     }
     let why = "anthropic-version: header is required";
-    answer(&[kind, key]).is_error(400, "invalid_request_error", why);
+    answer(&[kind, key]).assert_error(400, "invalid_request_error", why);
     let why = "content-type: must be application/json";
-    answer(&[version, key]).is_error(400, "invalid_request_error", why);
-    answer(&[("content-type", "text/plain"), version, key]).is_error(
+    answer(&[version, key]).assert_error(400, "invalid_request_error", why);
+    answer(&[("content-type", "text/plain"), version, key]).assert_error(
         400,
         "invalid_request_error",
         why,
@@ -635,11 +636,11 @@ fn the_default_reply_repeats_the_question() {
 }
 
 #[test]
-fn a_request_for_a_summary_gets_one() {
+fn only_a_request_whose_single_message_asks_for_a_summary_gets_a_summary() {
     let provider = FakeProvider::new();
     let ask = "Please Summarize this.";
     assert_eq!(post(&provider, &user_blocks(json!(ask))).text(), SUMMARY);
-    let in_passing = post(
+    let reply = post(
         &provider,
         &request(json!([
             {"role": "user", "content": ask},
@@ -647,11 +648,11 @@ fn a_request_for_a_summary_gets_one() {
             {"role": "user", "content": "summary please"},
         ])),
     );
-    assert_eq!(in_passing.text(), "Reply to 3 messages: summary please");
+    assert_eq!(reply.text(), "Reply to 3 messages: summary please");
 }
 
 #[test]
-fn steps_are_taken_in_order_then_the_default_returns() {
+fn scripted_steps_are_used_in_order_and_then_the_default_reply() {
     let provider = FakeProvider::new();
     provider.script(Step::text("one"));
     provider.script(Step::Reply(json!({"any": "thing"})));
@@ -680,7 +681,7 @@ fn step_error_has_the_form_of_the_api() {
     let (kind, message) = ("rate_limit_error".to_owned(), "slow down".to_owned());
     provider.script(Step::Error { status: 429, kind, message, headers });
     let response = post(&provider, &hello());
-    response.is_error(429, "rate_limit_error", "slow down");
+    response.assert_error(429, "rate_limit_error", "slow down");
     assert!(response.head.contains("retry-after: 7"), "{}", response.head);
     assert_eq!(provider.single_request().status, 429);
     provider.all_legal();
@@ -750,7 +751,7 @@ fn step_overflow_refuses_a_prompt_of_any_length() {
     for (provider, numbers) in cases {
         provider.script(Step::Overflow);
         let why = format!("prompt is too long: {numbers}");
-        post(&provider, &body).is_error(400, "invalid_request_error", &why);
+        post(&provider, &body).assert_error(400, "invalid_request_error", &why);
         assert_eq!(post(&provider, &body).status, 200);
         provider.all_legal();
     }
@@ -766,7 +767,7 @@ fn tokens_are_counted_on_request() {
     };
     let mut body = hello();
     let why = "max_tokens: Extra inputs are not permitted";
-    count(&body).is_error(400, "invalid_request_error", why);
+    count(&body).assert_error(400, "invalid_request_error", why);
     body.as_object_mut().expect("an object").remove("max_tokens");
     provider.script(Step::text("for a message"));
     assert_eq!(count(&body).json(), json!({"input_tokens": 10}));
@@ -830,7 +831,7 @@ fn the_server_stops_when_it_is_dropped() {
     }
     drop(provider);
     // Another process may have taken the port by now, so check that this connection is closed instead of
-    // opening another.
+    // opening a second one.
     stream.read_to_end(&mut Vec::new()).expect("the end of the request");
 }
 

@@ -71,7 +71,7 @@ fn each_provider_can_be_configured() {
     assert_eq!(configured, 4, "the number of blocks that start claw-chat");
 }
 
-/// Runs the commands in the text of the section "Coming from …", in a directory with the files that they name.
+/// Runs the commands in the text of the section "Coming from …", in a directory that has the files that they name.
 #[test]
 fn the_commands_for_users_of_other_programs_work() {
     let readme = readme();
@@ -113,15 +113,15 @@ fn a_first_time_reader_sees_what_each_readme_says() {
     Sandbox::new().sh(r#"sh "$@""#).arg("sh").arg(script).args(files).assert().success();
 }
 
-/// Returns the lines of a block without comments, which are translated.
+/// Returns the lines of a block without their comments, because translations translate the comments.
 fn without_comments(block: Vec<&str>) -> Vec<&str> {
     let code =
         block.into_iter().map(|line| line.split(" # ").next().unwrap_or_default().trim_end());
     code.filter(|line| !line.starts_with('#')).collect()
 }
 
-/// Returns the parts of a README that are the same in every language: blocks of commands, names of programs, commands in
-/// the text, and links.
+/// Returns the parts of a README that are the same in every language: blocks of commands, names of programs, commands
+/// in the text, and links.
 fn shared_parts(readme: &str) -> [Vec<String>; 4] {
     let commands = ["console", "sh"].map(|language| blocks(readme, language));
     let commands = commands.concat().into_iter().flat_map(without_comments).map(str::to_owned);
@@ -147,7 +147,7 @@ fn translations_have_the_commands_programs_and_links_of_the_readme() {
             assert_no_complaints(&wrong);
             assert_eq!(
                 &found, expected,
-                "{name}: other commands, programs or links, or another order"
+                "{name}: the commands, programs or links differ from README.md, or are in another order"
             );
         }
     }
@@ -170,9 +170,9 @@ fn anchors(text: &str) -> Vec<String> {
     headings.map(anchor).collect()
 }
 
-/// Returns true if a link in a file leads to a file, and to a heading if it names one. Links to other sites are not
-/// checked.
-fn leads_somewhere(file: &str, target: &str) -> bool {
+/// Returns true if the file that a link names exists, and has the heading that the link names, if any. Links to other
+/// sites are not checked.
+fn target_exists(file: &str, target: &str) -> bool {
     if target.contains("://") || target.starts_with("mailto:") {
         return true;
     }
@@ -187,7 +187,7 @@ fn leads_somewhere(file: &str, target: &str) -> bool {
 }
 
 #[test]
-fn links_and_references_to_pages_lead_somewhere() {
+fn links_and_references_to_pages_have_a_target() {
     let mut files: Vec<String> =
         ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(str::to_owned).into();
     files.extend(TRANSLATIONS.map(str::to_owned));
@@ -198,11 +198,11 @@ fn links_and_references_to_pages_lead_somewhere() {
     let mut wrong = Vec::new();
     for file in &files {
         let text = read(file);
-        let broken = links(&text).into_iter().filter(|target| !leads_somewhere(file, target));
+        let broken = links(&text).into_iter().filter(|target| !target_exists(file, target));
         wrong.extend(broken.map(|target| format!("{file}: {target}")));
         wrong.extend(unknown_pages(&text).map(|page| format!("{file}: no page {page}")));
     }
-    // Pages name files of the source.
+    // The files of the repository that manual pages name must exist, too.
     for page in fs::read_dir(root().join("man")).expect("man") {
         let page = format!("man/{}", page.expect("an entry of man").file_name().to_string_lossy());
         let text = read(&page);
@@ -217,7 +217,7 @@ fn links_and_references_to_pages_lead_somewhere() {
     assert_no_complaints(&wrong);
 }
 
-/// Returns the references to our manual pages, such as `claw-record(5)`, that name none.
+/// Returns the file names of the manual pages that a text refers to, as in `claw-record(5)`, but that do not exist.
 fn unknown_pages(text: &str) -> impl Iterator<Item = String> {
     let is_name = |c: char| c.is_ascii_lowercase() || c == '-' || c.is_ascii_digit();
     let ends = ["(1)", "(5)", "(7)"].into_iter();

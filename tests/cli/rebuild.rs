@@ -60,16 +60,16 @@ fn retract(id: &str, target: &str) -> String {
     format!(r#"{{"id":"{id}","type":"retract","target":"{target}"}}"#)
 }
 
-fn said(text: &str) -> String {
+fn user_message(text: &str) -> String {
     format!(r#"{{"role":"user","content":"{text}"}}"#)
 }
 
-fn answered(text: &str) -> String {
+fn assistant_message(text: &str) -> String {
     format!(r#"{{"role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}"#)
 }
 
-fn summarised(text: &str) -> String {
-    said(&format!(r"[Previous conversation summary]\n{text}"))
+fn summary_message(text: &str) -> String {
+    user_message(&format!(r"[Previous conversation summary]\n{text}"))
 }
 
 /// Returns three turns: q1, a1; q2, a call with its result, a2; q3, a3.
@@ -93,14 +93,14 @@ fn messages_of_turns() -> Vec<String> {
         r#"{"type":"text","text":"look"},{"type":"tool_use","id":"t2","name":"f","input":{}}"#;
     let out = r#"{"type":"tool_result","tool_use_id":"t2","content":"out"}"#;
     vec![
-        said("q1"),
-        answered("a1"),
-        said("q2"),
+        user_message("q1"),
+        assistant_message("a1"),
+        user_message("q2"),
         format!(r#"{{"role":"assistant","content":[{look}]}}"#),
         format!(r#"{{"role":"user","content":[{out}]}}"#),
-        answered("a2"),
-        said("q3"),
-        answered("a3"),
+        assistant_message("a2"),
+        user_message("q3"),
+        assistant_message("a3"),
     ]
 }
 
@@ -132,7 +132,7 @@ fn corpus() -> Vec<(String, String)> {
     all
 }
 
-/// Returns every transcript in the test data that is to be rebuilt, whichever program wrote it.
+/// Returns every transcript in the test data that these tests rebuild, whichever program wrote it.
 fn fixtures() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for entry in walkdir::WalkDir::new(data()).sort_by_file_name() {
@@ -203,8 +203,8 @@ fn no_text_of_claw0_transcripts_is_lost() {
             records.iter().filter(|record| record["type"] == kind).cloned().collect()
         };
         let messages = rebuild(&text, &[]).json();
-        let (said, shown) = ([of("user"), of("assistant")].concat(), all_blocks(&messages));
-        let texts = members(&all_blocks(&said), "text", "text");
+        let (written, shown) = ([of("user"), of("assistant")].concat(), all_blocks(&messages));
+        let texts = members(&all_blocks(&written), "text", "text");
         assert_eq!(members(&shown, "text", "text"), texts, "{name}");
 
         let mut calls: Vec<_> = of("tool_use").iter().map(|r| r["tool_use_id"].clone()).collect();
@@ -258,7 +258,7 @@ fn a_provider_accepts_transcripts_that_it_refuses_from_claw0() {
     }
 }
 
-// ---- growth: prompt caching depends on it ----------------------------------------------------
+// ---- appended records extend only the end ---------------------------------------------------
 
 /// Returns transcripts whose prefixes are difficult to rebuild, without late results and view records.
 fn difficult() -> Vec<(String, String)> {
@@ -304,7 +304,7 @@ fn difficult() -> Vec<(String, String)> {
     ]
 }
 
-/// The messages of a transcript up to one of its lines, and the number of late results in it.
+/// The messages of the first lines of a transcript, and the number of late results among those lines.
 struct Prefix {
     lines: Vec<String>,
     late_results: usize,
@@ -319,7 +319,7 @@ impl Prefix {
 }
 
 /// Returns true if the message `grown` extends `last`. Results precede all other blocks, in the order of their calls,
-/// so a new result may stand between old ones. Other new blocks must be at the end.
+/// so a new result may stand between old results. Other new blocks must be at the end.
 fn holds_all_of(grown: &Value, last: &Value) -> bool {
     let mut rest = blocks(&last["content"]).into_iter().peekable();
     let mut new = Vec::new();
@@ -382,7 +382,7 @@ fn h2_thinking_is_replayed_byte_for_byte() {
         let sent = |messages: &str| messages.lines().flat_map(thinking).collect::<Vec<_>>();
         assert_eq!(sent(&messages), stored, "{name}");
 
-        // They are also unchanged after claw-append, after claw-truncate, and in the body of a request.
+        // The blocks are also unchanged after claw-append, after claw-truncate, and in the body of a request.
         let sandbox = Sandbox::new();
         sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(text.clone()).assert().success();
         let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).assert().success();
@@ -435,7 +435,8 @@ const PIECES: &[&str] = &[
     r#""type":"user""#,
 ];
 
-/// Rebuilds the transcript `text` in this process. Fails unless our own check accepts the messages as ready to send.
+/// Rebuilds the transcript `text` in this process. Fails if [`violations`] finds a reason not to
+/// send the messages.
 #[track_caller]
 fn rebuild_here(text: &str) -> Vec<Value> {
     let input = Input::memory("t", text.as_bytes().to_vec());
@@ -548,9 +549,10 @@ fn every_cut_and_turn_can_be_undone() {
     rebuild("", &["--undo", "cut", "--meta"]).code(2);
 }
 
-/// Without a hint (`first_kept_offset`), the first kept record of a compaction is the nearest one whose line has the id
-/// without escapes. The result must not depend on whether ids are searched for or looked up in an index. The index is
-/// built at the second id that is not found, so the number of such compactions varies.
+/// Without a hint (`first_kept_offset`), the first kept record of a compaction is the nearest record before it whose
+/// line has the id without escapes. The result must not depend on whether ids are searched for or looked up in an
+/// index. The index is built when a second id is not found, so the test appends 0 to 3 compactions whose id does not
+/// exist.
 #[test]
 fn audit_24_an_id_with_escapes_is_found_only_by_a_hint() {
     let escaped = r#"{"id":"caf\u00e9","type":"user","content":"escaped"}"#;
@@ -578,7 +580,7 @@ fn audit_24_an_id_with_escapes_is_found_only_by_a_hint() {
 }
 
 #[test]
-fn audit_04_redo_restores_each_undo_until_a_message_is_added() {
+fn audit_04_redo_reverses_each_undo_until_a_message_is_added() {
     let sandbox = Sandbox::new();
     let turn =
         |n: usize| [user(&format!("u{n}"), "hi"), reply(&format!("a{n}"), "yes")].join("\n") + "\n";
@@ -604,7 +606,7 @@ fn audit_04_redo_restores_each_undo_until_a_message_is_added() {
         assert_eq!(&shown(), before);
     }
     run("--redo").code(5).stderr(nothing);
-    // What was redone can be undone again.
+    // A turn that was redone can be undone again.
     run("--undo turn").success();
     assert_eq!(shown(), before[1]);
     run("--redo").success();
@@ -671,7 +673,7 @@ fn at_reads_up_to_a_record() {
     assert_eq!(messages(&text, &["--at", "c2"]), messages_of_turns()[..4]);
     assert_eq!(messages(&text, &["--at", "r3"]), messages_of_turns());
     let shown = messages(&text, &["--at", "v1"]);
-    assert_eq!(shown[0], summarised("S"));
+    assert_eq!(shown[0], summary_message("S"));
     rebuild(&text, &["--at", "zz"]).code(65).stdout("").stderr(contains("cannot find record 'zz'"));
     let offset = format!("@{}", three_turns()[0].len() - r#""id":"u1","#.len() + 1);
     let text = text.replace(r#""id":"u1","#, "").replace(r#""id":"r1","#, "");
@@ -721,8 +723,9 @@ fn d52_open_calls_are_those_without_a_result() {
     // A call that is recorded twice is printed once, and a reused id is printed as it is stored.
     let call = r#"{"type":"tool_use","tool_use_id":"a","name":"f","input":{"n": 1e2}}"#;
     let result = r#"{"type":"tool_result","tool_use_id":"a","content":"x"}"#;
-    let said = r#"{"type":"user","content":"x"}"#;
-    let records = [said, call, result, r#"{"type":"assistant","content":"y"}"#, said, call, call];
+    let prompt = r#"{"type":"user","content":"x"}"#;
+    let records =
+        [prompt, call, result, r#"{"type":"assistant","content":"y"}"#, prompt, call, call];
     sandbox
         .cmd("claw-rebuild")
         .arg("--open")
@@ -775,17 +778,17 @@ fn several_files_are_read_as_one() {
 }
 
 #[test]
-fn candidate_records_can_follow_a_transcript_on_standard_input() {
+fn records_that_are_not_yet_appended_can_follow_a_transcript() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", three_turns_and(&[]) + "\n");
     sandbox.write("ops.jsonl", compaction("v1", "S", "u3"));
     let run = sandbox.sh("cat s.jsonl ops.jsonl | claw-rebuild").assert().success();
-    assert_eq!(run.lines()[0], summarised("S"));
+    assert_eq!(run.lines()[0], summary_message("S"));
     sandbox.cmd("claw-rebuild").args(["s.jsonl", "ops.jsonl"]).assert().stdout(run.stdout_text());
 }
 
 #[test]
-fn a_line_of_a_tree_among_records_is_refused() {
+fn the_header_of_a_session_tree_after_records_is_refused() {
     let tree = r#"{"type":"session","version":3,"id":"5f0c","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}"#;
     rebuild(&format!("{}\n{tree}", r#"{"type":"user","content":"hi"}"#), &[])
         .code(65)
@@ -886,7 +889,12 @@ const UNDERSTOOD: &str =
 
 /// Returns the messages of [`three_turns`] after a compaction that keeps only the last turn.
 fn last_turn_under(summary: &str) -> Vec<String> {
-    vec![summarised(summary), UNDERSTOOD.to_owned(), said("q3"), answered("a3")]
+    vec![
+        summary_message(summary),
+        UNDERSTOOD.to_owned(),
+        user_message("q3"),
+        assistant_message("a3"),
+    ]
 }
 
 #[test]
@@ -897,8 +905,8 @@ fn a_compaction_replaces_what_precedes_its_first_kept_record() {
 
     // If the assistant's message is next, the summary, which is a user message, needs no acknowledgement.
     let text = three_turns_and(&[compaction("v1", "S", "e2")]);
-    let rest = [answered("a2"), said("q3"), answered("a3")];
-    assert_eq!(messages(&text, &[]), [&[summarised("S")], rest.as_slice()].concat());
+    let rest = [assistant_message("a2"), user_message("q3"), assistant_message("a3")];
+    assert_eq!(messages(&text, &[]), [&[summary_message("S")], rest.as_slice()].concat());
 
     // With kept prompts and a pinned text.
     let kept = r#"{"id":"v1","type":"compaction","summary":"S","first_kept_entry_id":"u3","kept_user":["q1","q2"],"pinned":["p"]}"#;
@@ -910,19 +918,19 @@ fn a_compaction_replaces_what_precedes_its_first_kept_record() {
 }
 
 #[test]
-fn messages_after_a_compaction_follow_it() {
+fn messages_after_a_compaction_follow_the_kept_messages() {
     let text = three_turns_and(&[compaction("v1", "S", "u3"), user("u4", "q4")]);
-    assert_eq!(messages(&text, &[]), [last_turn_under("S"), vec![said("q4")]].concat());
+    assert_eq!(messages(&text, &[]), [last_turn_under("S"), vec![user_message("q4")]].concat());
 }
 
 #[test]
 fn v30_only_the_newest_of_two_compactions_applies() {
     let text = three_turns_and(&[compaction("v1", "old", "u2"), compaction("v2", "new", "u3")]);
     assert_eq!(messages(&text, &[]), last_turn_under("new"));
-    // This also applies if the newer one keeps more.
+    // This also applies if the newer compaction keeps more records.
     let text = three_turns_and(&[compaction("v1", "old", "u3"), compaction("v2", "new", "u2")]);
     let shown = messages(&text, &[]);
-    assert_eq!(shown[0], summarised("new"));
+    assert_eq!(shown[0], summary_message("new"));
     assert_eq!(shown[2..], messages_of_turns()[2..]);
 }
 
@@ -948,7 +956,7 @@ fn a_compaction_resolves_a_duplicate_id_by_hint_or_to_the_nearest_record() {
         let records = [user("u1", "far"), user("u1", "near")].join(between);
         let shown =
             |hint: &str| rebuild(&format!("{records}\n{}", view(hint)), &[]).success().lines();
-        let near = [summarised("S"), UNDERSTOOD.to_owned(), said("near")];
+        let near = [summary_message("S"), UNDERSTOOD.to_owned(), user_message("near")];
         assert_eq!(shown(""), near);
         // A hint is used only if it is right.
         assert_eq!(shown(r#","first_kept_offset":3"#), near);
@@ -967,7 +975,7 @@ fn a_retraction_reverses_a_compaction() {
     let two = compaction("v2", "T", "u3");
     let text = three_turns_and(&[one.clone(), two, retract("w1", "v2")]);
     assert_eq!(messages(&text, &[]), last_turn_under("S"));
-    // A retraction of the retraction restores it, and a third removes it again.
+    // Retracting the retraction restores the compaction, and a third retraction removes it again.
     let back = [one, retract("w1", "v1"), retract("w2", "w1")];
     assert_eq!(messages(&three_turns_and(&back), &[]), last_turn_under("S"));
     let gone = [back.as_slice(), &[retract("w3", "w2")]].concat();
@@ -977,12 +985,12 @@ fn a_retraction_reverses_a_compaction() {
 #[test]
 fn a_retraction_removes_a_message() {
     let text = three_turns_and(&[user("u4", "oops"), user("u5", "q4"), retract("w1", "u4")]);
-    assert_eq!(messages(&text, &[]), [messages_of_turns(), vec![said("q4")]].concat());
-    assert_eq!(messages(&text, &["--at", "u4"]).last(), Some(&said("oops")));
+    assert_eq!(messages(&text, &[]), [messages_of_turns(), vec![user_message("q4")]].concat());
+    assert_eq!(messages(&text, &["--at", "u4"]).last(), Some(&user_message("oops")));
     rebuild(&text, &["--record", "u4"]).success().stdout("oops\n");
     // The first record that a compaction kept can be retracted; the kept part still begins at its position.
     let text = three_turns_and(&[compaction("v1", "S", "u3"), retract("w1", "u3")]);
-    assert_eq!(messages(&text, &[]), [summarised("S"), answered("a3")]);
+    assert_eq!(messages(&text, &[]), [summary_message("S"), assistant_message("a3")]);
 }
 
 #[test]
@@ -999,7 +1007,7 @@ fn a_line_without_an_id_is_addressed_by_its_offset() {
     let offset: usize = lines[..2].iter().map(|line| line.len()).sum();
     let view = compaction("v1", "S", &format!("@{offset}"));
     let shown = rebuild(&format!("{text}{view}\n"), &[]).success().stderr("").lines();
-    assert_eq!(shown[0], summarised("S"));
+    assert_eq!(shown[0], summary_message("S"));
     assert_eq!(shown[2..], messages(&lines[2..].concat(), &[]));
     let view = retract("w1", &format!("@{offset}"));
     let rest = [lines[..2].concat(), lines[3..].concat()].concat();
@@ -1033,7 +1041,8 @@ fn lone_surrogates_are_replaced_on_output_and_pairs_are_kept() {
     }
 }
 
-/// The request differs from the transcript, so a note reports it. It is not damage, so `--strict` does not apply.
+/// A note reports that the request differs from the transcript. Lone surrogates are not damage, so `--strict` accepts
+/// them.
 #[test]
 fn b_3_the_number_of_replaced_surrogates_is_reported() {
     let sent =
@@ -1076,7 +1085,7 @@ fn v8_bytes_that_need_no_change_are_not_changed() {
         ),
     ];
     assert_eq!(messages(&records, &[]), expected);
-    // They are also unchanged after claw-append.
+    // The bytes are also unchanged after claw-append.
     let sandbox = Sandbox::new();
     let run =
         sandbox.sh("claw-append s.jsonl && claw-rebuild s.jsonl").write_stdin(records).assert();
@@ -1098,8 +1107,8 @@ fn v8_deep_and_large_records_are_read() {
     let run = rebuild(&[deep, long, reply("r", "end")].join("\n"), &[]);
     let shown = run.success().json();
     assert_eq!(shown.last().expect("a message")["content"][0]["text"], "end");
-    let said = all_blocks(&shown[..1]);
-    assert_eq!(members(&said, "text", "text").last().map(String::len), Some(4 << 20));
+    let blocks = all_blocks(&shown[..1]);
+    assert_eq!(members(&blocks, "text", "text").last().map(String::len), Some(4 << 20));
 }
 
 #[test]
@@ -1109,7 +1118,7 @@ fn repeated_text_stays_two_messages() {
     for message in messages(&text.join("\n"), &[]) {
         *counts.entry(message).or_default() += 1;
     }
-    assert_eq!(counts, HashMap::from([(said("go"), 2), (answered("ok"), 2)]));
+    assert_eq!(counts, HashMap::from([(user_message("go"), 2), (assistant_message("ok"), 2)]));
 }
 
 // ---- where reading begins --------------------------------------------------------------------

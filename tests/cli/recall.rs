@@ -10,7 +10,7 @@ use assert_cmd::assert::Assert;
 
 use crate::common::{AssertExt, Sandbox};
 
-/// The measured rows. They are measured in parallel, because ten compactions take much longer than the rest.
+/// The measured rows. They are measured in parallel, because ten compactions take much longer than three.
 struct Table {
     header: String,
     /// The rows of the `local` strategy for one, three and ten compactions.
@@ -37,7 +37,7 @@ fn recall(arguments: &str) -> Assert {
 }
 
 /// Fails and lists the lost facts unless `row` shows that all facts of this kind survive ten compactions. `among` is
-/// the option that selects the sessions.
+/// the option that selects the sessions; it is empty for the usual ones.
 #[track_caller]
 fn all_survive_ten_compactions(kind: &str, row: &'static str, among: &str) {
     let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>();

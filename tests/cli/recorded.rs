@@ -14,7 +14,7 @@ fn data(name: &str) -> PathBuf {
 }
 
 /// Returns the path and the body of a recorded request.
-fn asked(name: &str) -> (String, Map<String, Value>) {
+fn recorded_request(name: &str) -> (String, Map<String, Value>) {
     let text = std::fs::read_to_string(data("http").join(name).join("request.json"));
     let text = text.expect("a recording");
     let request: Value = serde_json::from_str(&text).expect("JSON");
@@ -22,10 +22,10 @@ fn asked(name: &str) -> (String, Map<String, Value>) {
     (request["path"].as_str().expect("a path").to_owned(), body)
 }
 
-/// Makes the same request with claw-call, which replays the recording.
+/// Makes a recorded request again with claw-call, which replays the recorded answer.
 fn replay(name: &str, args: &[&str]) -> Assert {
     let sandbox = Sandbox::new();
-    let (path, body) = asked(name);
+    let (path, body) = recorded_request(name);
     let provider = if path.ends_with("/chat/completions") { "openai" } else { "anthropic" };
     let messages = body["messages"].as_array().expect("messages");
     let lines: String = messages.iter().map(|message| format!("{message}\n")).collect();
@@ -91,14 +91,15 @@ fn i9_the_token_count_of_a_real_server_is_read() {
     replay("llama-count-tokens", &["--count"]).success().stdout("34\n");
 }
 
-/// This server accepts such a request, but other providers refuse it, so it is not sent.
+/// The recorded server accepted this request, but other providers refuse a request that ends with an assistant message,
+/// so claw-call does not send it.
 #[test]
-fn a_conversation_that_ends_with_a_reply_is_not_sent_again() {
+fn a_conversation_that_ends_with_a_reply_is_not_sent() {
     replay("llama-messages-assistant-last", &[]).code(7);
 }
 
-/// In this turn, the provider refuses the request, and again after results are shortened. Then the model writes a
-/// summary, and answers.
+/// The provider refuses the first request, and also the second, in which results are shortened. Then the model writes a
+/// summary, and answers the request that begins with it.
 #[test]
 fn a_recorded_model_passes_every_stage_without_a_network() {
     let sandbox = Sandbox::new();

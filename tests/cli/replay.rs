@@ -1,4 +1,4 @@
-//! claw-replay: reads many transcripts at a time, and writes the same reports in each run.
+//! claw-replay: examines many transcripts in parallel, and writes the same reports in each run.
 
 #[cfg(feature = "http")]
 mod call;
@@ -30,7 +30,7 @@ fn transcript(words: usize) -> String {
 /// A tool result without a call, which `claw-replay check` reports as a failure.
 const ORPHAN: &str = r#"{"type":"tool_result","tool_use_id":"x","content":"lost"}"#;
 
-/// Creates `count` transcripts in three subdirectories of `directory`. Every seventh one ends with [`ORPHAN`].
+/// Creates `count` transcripts in three subdirectories of `directory`. One transcript in seven ends with [`ORPHAN`].
 fn transcripts(sandbox: &Sandbox, directory: &str, count: usize) {
     for n in 0..count {
         let mut text = transcript(n * 37 % 500);
@@ -46,7 +46,7 @@ fn check(sandbox: &Sandbox, args: &[&str]) -> Assert {
     sandbox.cmd("claw-replay").args(["check", "--quiet"]).args(args).assert()
 }
 
-/// Returns a member of each report.
+/// Returns the member `name`, a string, of each report.
 fn each(reports: &[Value], name: &str) -> Vec<String> {
     let text = |report: &Value| report[name].as_str().expect("a text").to_owned();
     reports.iter().map(text).collect()
@@ -75,7 +75,7 @@ fn reports_are_in_the_order_of_paths_whatever_the_number_of_jobs() {
 }
 
 #[test]
-fn parts_are_disjoint_and_together_complete() {
+fn shards_are_disjoint_and_together_complete() {
     let sandbox = Sandbox::new();
     transcripts(&sandbox, "d", 30);
     let mut whole = check(&sandbox, &["d"]).lines();
@@ -104,7 +104,7 @@ fn fail_fast_stops_at_the_first_failure_in_order() {
         let args = ["--fail-fast", "--strict", "--jobs", jobs, "d"];
         assert_eq!(check(&sandbox, &args).code(65).json().len(), 2);
     }
-    // The results in other formats do not look like those of all transcripts.
+    // Reports in other formats state that not all transcripts were examined.
     let stopped = "stopped at the first failure; further transcripts were not examined";
     let args = ["--fail-fast", "--tap", "--junit", "r.xml", "--markdown", "r.md", "--html", "r"];
     let run = sandbox.cmd("claw-replay").arg("check").args(args).arg("d").assert().code(1);
@@ -202,7 +202,7 @@ fn a_run_continues_from_its_state_file() {
     let sandbox = Sandbox::new();
     transcripts(&sandbox, "d", 30);
     let whole = check(&sandbox, &["d"]).stdout_text();
-    // A run that was killed leaves the beginning of the file, with a torn line.
+    // A run that is killed leaves only the beginning of its state file, which may end in a torn line.
     check(&sandbox, &["--state", "d/s.jsonl", "d"]).code(1).stdout(whole.clone());
     let state = sandbox.read("d/s.jsonl");
     sandbox.sh("test \"$(stat -c %a d/s.jsonl)\" = 600").assert().success();

@@ -44,7 +44,7 @@ fn retry(sandbox: &Sandbox) -> Assert {
     retry_at(sandbox, 0, &[])
 }
 
-/// Runs `claw-compact --retry`. Returns the run and the records that it would append.
+/// Runs `claw-compact --retry`. Returns the run and the records that it prints, which are not appended.
 fn made(sandbox: &Sandbox, args: &[&str]) -> (Assert, Vec<Value>) {
     let run = sandbox.cmd("claw-compact").arg("--retry").args(args).arg("s.jsonl").assert();
     let records = run.json();
@@ -97,7 +97,7 @@ fn v76_a_later_summary_replaces_the_same_messages() {
         assert_eq!(record[name], stub[name], "{name}");
     }
     assert_eq!(record["needs_summary_retry"], false);
-    // The request has everything that was removed, and nothing else.
+    // The summary request has all messages that the stub covers, and no others.
     let request = asked(&sandbox, 1);
     let (kept, removed) = (12 - covered(&sandbox, &stub), covered(&sandbox, &stub));
     assert_eq!((kept, removed), (4, 8));
@@ -130,7 +130,7 @@ fn v76_a_later_summary_replaces_the_same_messages() {
 }
 
 #[test]
-fn v76_if_the_oldest_fails_the_others_are_still_made() {
+fn v76_if_the_oldest_summary_fails_the_next_is_still_made() {
     let (sandbox, first) = with_stub();
     // The transcript has a second stub; one run tries both.
     let second = stub(&sandbox, "two");
@@ -141,11 +141,11 @@ fn v76_if_the_oldest_fails_the_others_are_still_made() {
         .stderr(contains(format!("no summary for '{}': ", first["id"].as_str().unwrap_or("?"))));
     assert_eq!(records.len(), 1);
     assert_eq!(records[0]["retry_of"], second["id"]);
-    // This summary continues from a stub, so it has to be made again.
+    // This summary continues a stub, so it has to be made again.
     assert_eq!(records[0]["needs_summary_retry"], true);
     append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     assert_eq!(pending(&sandbox), [first["id"].clone(), second["id"].clone()]);
-    // The second is not requested again before the first exists.
+    // The second summary is not requested again before the first one exists.
     let (_, records) = made(&sandbox, &[]);
     assert_eq!((records.len(), calls(&sandbox)), (0, 2));
     retry_at(&sandbox, 61, &[]).success();
@@ -181,7 +181,7 @@ fn v76_a_compaction_of_an_empty_or_missing_range_fails_and_stays_pending() {
 }
 
 #[test]
-fn summaries_are_made_oldest_first_and_continue_the_one_before() {
+fn summaries_are_made_oldest_first_and_each_continues_the_one_before_it() {
     let (sandbox, _) = with_stub();
     let second = stub(&sandbox, "two");
     let old = rebuild(&sandbox, "s.jsonl");
@@ -248,7 +248,7 @@ fn a_summary_over_a_retracted_stub_is_not_requested() {
     assert_eq!((calls(&sandbox), pending(&sandbox).len()), (spent + 2, 0));
 }
 
-// ---- when ------------------------------------------------------------------------------------
+// ---- attempts --------------------------------------------------------------------------------
 
 #[test]
 fn v76_the_pause_doubles_up_to_a_day_across_runs() {
@@ -271,7 +271,7 @@ fn v76_the_pause_doubles_up_to_a_day_across_runs() {
     let shown = sandbox.cmd("claw-compact").args(["--retry", "--show", "s.jsonl"]).assert();
     let shown = &shown.success().json_one()["pending"][0];
     assert_eq!((&shown["id"], &shown["failures"]), (&stub["id"], &json!(10)));
-    // Each summary has its own pause: a new one is tried at once.
+    // Each summary has its own pause, so a new summary is tried at once.
     let second = self::stub(&sandbox, "two");
     sandbox.write("status", "0");
     retry_at(&sandbox, now - 1, &args).success();
@@ -281,7 +281,7 @@ fn v76_the_pause_doubles_up_to_a_day_across_runs() {
 }
 
 #[test]
-fn a_damaged_log_of_attempts_blocks_nothing() {
+fn a_damaged_log_of_attempts_does_not_prevent_an_attempt() {
     let (sandbox, stub) = with_stub();
     for ts in ["1e999", "4000000000", "1e300", "\"x\""] {
         let line = format!(
@@ -330,7 +330,7 @@ fn the_every_option_takes_its_pause_from_the_configuration_and_a_signal_ends_the
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     }
     assert_eq!(calls(&sandbox), 1, "the first pass must do everything");
-    // A shell without job control ignores QUIT in the background, so this runs in the foreground.
+    // A shell without job control ignores QUIT in the background, so claw-retry runs in the foreground here.
     if hears(3) {
         sandbox.sh("rm said").assert().success();
         let kill =
@@ -341,7 +341,7 @@ fn the_every_option_takes_its_pause_from_the_configuration_and_a_signal_ends_the
 }
 
 #[test]
-fn a_failing_session_does_not_block_others() {
+fn a_failing_session_does_not_block_other_sessions() {
     let (sandbox, _) = with_stub();
     sandbox.sh("cp s.jsonl t.jsonl").assert().success();
     sandbox.write("bad.jsonl", "");
@@ -391,7 +391,7 @@ fn claw_retry_passes_settings_from_every_source_to_the_programs_that_it_runs() {
     assert!(!pending(&sandbox).is_empty(), "work began before all settings were checked");
 }
 
-/// After a kill at any moment, the transcript is intact and the next run does the rest.
+/// After a kill at any moment, the transcript is intact, and the next run makes the missing summaries.
 #[test]
 fn a_kill_at_any_step_loses_nothing() {
     let (sandbox, _) = with_stub();
@@ -418,7 +418,7 @@ fn a_kill_at_any_step_loses_nothing() {
 fn a_finished_summary_is_appended_even_if_the_next_one_fails() {
     let (sandbox, first) = with_stub();
     stub(&sandbox, "two");
-    // The program is killed while it requests the second one.
+    // claw-compact is killed while it requests the second summary.
     let call = r#"test -e calls && kill -9 $PPID; claw-call"#;
     sandbox.cmd("claw-retry").args(["--call", call, "s.jsonl"]).assert();
     assert_eq!(last(&sandbox)["retry_of"], first["id"]);
@@ -428,10 +428,10 @@ fn a_finished_summary_is_appended_even_if_the_next_one_fails() {
     assert_sound(&sandbox);
 }
 
-// ---- reading ---------------------------------------------------------------------------------
+// ---- rebuilding ------------------------------------------------------------------------------
 
 #[test]
-fn a_summary_that_replaces_another_is_read_in_any_order() {
+fn the_newest_summary_that_follows_a_stub_replaces_it() {
     let (sandbox, stub) = with_stub();
     let stubbed = rebuild(&sandbox, "s.jsonl");
     sandbox.write("reply", says("Later."));
@@ -463,7 +463,7 @@ fn a_summary_that_replaces_another_is_read_in_any_order() {
 }
 
 #[test]
-fn a_summary_that_replaces_a_missing_record_is_only_a_finding() {
+fn a_summary_that_replaces_no_compaction_is_only_a_finding() {
     let sandbox = with_model();
     append_conversation(&sandbox, "one");
     let before = rebuild(&sandbox, "s.jsonl");

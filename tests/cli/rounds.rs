@@ -1,4 +1,5 @@
-//! claw-turn --tools: call the model, run its tool calls, call again; a call that has a result never runs again.
+//! claw-turn --tools: it calls the model, runs the tool calls of the reply, and calls the model again. A tool call that
+//! has a result never runs again.
 
 use std::fs;
 use std::process::Command;
@@ -43,7 +44,7 @@ fn answered(sandbox: &Sandbox) -> Vec<String> {
     results.map(|record| record["tool_use_id"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// Returns the calls of `work` that ran to their end, in order.
+/// Returns the ids of the calls of `work` that ran to their end, in order.
 fn log(sandbox: &Sandbox) -> Vec<String> {
     let log = fs::read_to_string(sandbox.path("workspace/log")).unwrap_or_default();
     log.lines().map(|n| format!("t{n}")).collect()
@@ -125,7 +126,7 @@ fn rounds_are_limited_and_the_again_option_continues() {
             ["t1", "t2", "t3"].map(String::from).to_vec()
         )
     );
-    // With a new prompt, no old call runs; without tools, none runs at all.
+    // Without --tools, a call does not run. After a new prompt, it does not run either.
     provider.script(call(4, "work"));
     let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args([
         "--no-checkpoint",
@@ -192,7 +193,7 @@ fn p_6_a_signal_ends_a_running_tool_and_keeps_earlier_results() {
         assert!(began.elapsed() < Duration::from_secs(20) && has_ended(&grandchild));
         assert_eq!(answered(&sandbox), ["t1"], "{name}");
         sandbox.sh("ls -d claw-turn.* 2>/dev/null").assert().stdout("");
-        // The next turn continues from there: it runs only calls that have no result.
+        // The next turn runs only the calls that have no result yet.
         turn(&sandbox, &provider, &["--again"]).assert().success().stdout(contains("Reply to "));
         assert_eq!(
             (log(&sandbox), answered(&sandbox)),
@@ -255,8 +256,11 @@ fn v63_no_call_with_a_result_runs_again_after_a_kill_at_any_moment() {
         let done = answered(&sandbox);
         let again = turn(&sandbox, &provider, &["--again"]).assert();
         // If the prompt is missing or the reply is complete, there is nothing to send.
-        let over = again.get_output().status.code() == Some(7);
-        assert!(over || again.get_output().status.code() == Some(0), "round {round}\n{again}");
+        let has_nothing_to_send = again.get_output().status.code() == Some(7);
+        assert!(
+            has_nothing_to_send || again.get_output().status.code() == Some(0),
+            "round {round}\n{again}"
+        );
         let (log, answered) = (log(&sandbox), answered(&sandbox));
         for id in &done {
             let times = log.iter().filter(|own| *own == id).count();
@@ -284,7 +288,7 @@ fn the_reply_of_each_round_is_shown_as_it_arrives() {
 
 #[test]
 fn audit_21_a_turn_passes_allowed_variables_to_tools() {
-    let said = |args: &[&str]| {
+    let tool_output = |args: &[&str]| {
         let (sandbox, provider) =
             (sandbox_with(&[("tell", "echo \"it is $DB_PASS\"")]), FakeProvider::new());
         provider.script(call(1, "tell"));
@@ -296,6 +300,6 @@ fn audit_21_a_turn_passes_allowed_variables_to_tools() {
             records.iter().find(|record| record["type"] == "tool_result").expect("a result");
         result["content"].as_str().expect("text").to_owned()
     };
-    assert_eq!(said(&[]), "it is \n");
-    assert_eq!(said(&["--pass-env", "DB_PASS"]), "it is open\n");
+    assert_eq!(tool_output(&[]), "it is \n");
+    assert_eq!(tool_output(&["--pass-env", "DB_PASS"]), "it is open\n");
 }

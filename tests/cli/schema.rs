@@ -55,7 +55,7 @@ fn written() -> Validator {
     Validator::new(schema)
 }
 
-/// Checks that these records are valid. Fails with the errors of all that are not.
+/// Checks that these records are valid. Fails with the errors of all invalid records.
 #[track_caller]
 fn fits(validator: &Validator, records: &[Value], name: &str) {
     assert!(!records.is_empty(), "{name} holds no record");
@@ -68,7 +68,7 @@ fn fits(validator: &Validator, records: &[Value], name: &str) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Checks the records of a transcript that only `claw-append` wrote, and returns their types.
+/// Checks the records of a transcript that `claw-append` wrote, and returns their types.
 #[track_caller]
 fn fits_file(sandbox: &Sandbox, name: &str) -> BTreeSet<String> {
     let records = sandbox.read_json(name);
@@ -193,7 +193,8 @@ fn s_1_every_transcript_among_the_fixtures_is_valid() {
     for entry in walkdir::WalkDir::new(&data).sort_by_file_name() {
         let path = entry.expect("a readable directory").into_path();
         let name = path.strip_prefix(&data).expect("a path in the directory").display().to_string();
-        // golden/ holds messages, the files of facts are not transcripts, and the hostile files are invalid on purpose.
+        // golden/ holds messages, files named *.facts.jsonl are not transcripts, and hostile files are invalid on
+        // purpose.
         let is_other = name.starts_with("golden")
             || name.ends_with(".facts.jsonl")
             || name.ends_with("hostile.jsonl");
@@ -233,7 +234,7 @@ fn records_that_append_makes_of_plain_text_are_valid() {
 
 #[test]
 fn a_record_of_each_type_is_valid_and_can_be_appended() {
-    let shown = json!({"type": "truncation", "tool_use_id": "a", "record_id": "@0", "head": 1,
+    let truncation = json!({"type": "truncation", "tool_use_id": "a", "record_id": "@0", "head": 1,
         "tail": 2, "bytes": 30, "sha256": "0123456789abcdef"});
     let session = json!({"type": "session", "id": "81efc48888b7", "key": "main:cli:user",
         "label": "", "created": "2026-01-01T00:00:00+00:00", "version": 1});
@@ -245,7 +246,7 @@ fn a_record_of_each_type_is_valid_and_can_be_appended() {
         .record(session)
         .user("hi")
         .tool("result")
-        .record(shown)
+        .record(truncation)
         .record(compaction)
         .record(checkpoint)
         .record(json!({"type": "retract", "target": "@0"}))
@@ -257,7 +258,7 @@ fn a_record_of_each_type_is_valid_and_can_be_appended() {
 }
 
 #[test]
-fn records_of_the_stages_are_valid() {
+fn records_of_claw_truncate_and_claw_compact_are_valid() {
     let sandbox = Sandbox::new();
     let conversation = (1..=6).fold(Conversation::new(), |conversation, n| {
         conversation.user(&format!("Build {n}.")).tool(log(150)).assistant("It fails.")

@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use crate::common::{AssertExt, Cmd, Sandbox, kill_group};
 use crate::conversations::{Conversation, append, rebuild};
 
-/// Returns claw-session with these arguments.
+/// Returns a `claw-session` command with these arguments.
 fn session(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-session").args(args)
 }
 
 /// Runs claw-session and returns its output, without the line feed at the end.
 #[track_caller]
-fn said(sandbox: &Sandbox, args: &[&str]) -> String {
+fn output(sandbox: &Sandbox, args: &[&str]) -> String {
     session(sandbox, args).assert().success().stdout_text().trim_end().to_owned()
 }
 
@@ -30,7 +30,7 @@ fn list(sandbox: &Sandbox) -> Vec<Value> {
     session(sandbox, &["list", "--json"]).assert().success().json()
 }
 
-/// Returns one member of each session.
+/// Returns the member `name` of each listed session.
 fn column(sandbox: &Sandbox, name: &str) -> Vec<String> {
     list(sandbox).iter().map(|entry| entry[name].to_string().replace('"', "")).collect()
 }
@@ -58,15 +58,15 @@ pub fn claw0() -> Sandbox {
 /// The directory of the agent in [`claw0`].
 pub const CLAW0: &str = "workspace/.sessions/agents/claw0";
 
-/// Returns all transcripts, to check that none has changed.
+/// Returns the content of all transcripts by path, so that a test can check that none has changed.
 fn transcripts(sandbox: &Sandbox) -> BTreeMap<String, Vec<u8>> {
     let files = walkdir::WalkDir::new(sandbox.path("workspace")).into_iter().flatten();
-    let is_one =
+    let is_transcript =
         |entry: &walkdir::DirEntry| entry.path().extension().is_some_and(|end| end == "jsonl");
     let read = |entry: walkdir::DirEntry| {
         (entry.path().display().to_string(), fs::read(entry.path()).expect("a transcript"))
     };
-    files.filter(is_one).map(read).collect()
+    files.filter(is_transcript).map(read).collect()
 }
 
 // ---- the store -------------------------------------------------------------------------------
@@ -74,16 +74,16 @@ fn transcripts(sandbox: &Sandbox) -> BTreeMap<String, Vec<u8>> {
 #[test]
 fn a_new_session_is_where_claw0_looks_and_has_a_header() {
     let sandbox = Sandbox::new();
-    let id = said(&sandbox, &["new", "--label", "my work", "--key", "main:cli:user"]);
+    let id = output(&sandbox, &["new", "--label", "my work", "--key", "main:cli:user"]);
     let path = format!("workspace/.sessions/agents/main/sessions/{id}.jsonl");
     let expected = json!({"id": id, "type": "session", "ts": 1767225600, "key": "main:cli:user",
         "label": "my work", "created": "2026-01-01T00:00:00.000000+00:00", "version": 1});
     assert_eq!(sandbox.read_json(&path), [expected]);
-    assert_eq!(said(&sandbox, &["path", "my work"]), path);
+    assert_eq!(output(&sandbox, &["path", "my work"]), path);
     let mode =
         |path: &str| fs::metadata(sandbox.path(path)).expect("a file").permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode("workspace/.sessions")), (0o600, 0o700));
-    // Members of the index that claw0 needs.
+    // The index has the members that claw0 needs.
     list(&sandbox);
     let index = &sandbox.read_json_file("workspace/.sessions/agents/main/sessions.json")[&id];
     assert_eq!((&index["label"], &index["message_count"]), (&json!("my work"), &json!(0)));
@@ -112,12 +112,12 @@ fn e_1_both_layouts_of_claw0_are_listed_and_not_changed() {
         sandbox.write(&format!("workspace/.sessions/{inside}"), bytes);
     }
     let before = transcripts(&sandbox);
-    // Two of the sessions have the same key, and claw0's index has only one of them.
+    // Two of the sessions have the same key, and claw0's index lists only one of the two.
     assert_eq!(list(&sandbox).len(), 7);
-    assert_eq!(said(&sandbox, &["path", "smol"]), format!("{CLAW0}/sessions/af3939bf5a29.jsonl"));
-    said(&sandbox, &["path", "main:cli:user_211000"]);
-    said(&sandbox, &["switch", "my-proj"]);
-    assert_eq!(said(&sandbox, &["--agent", "claw0", "current"]), "49c71f1146e5");
+    assert_eq!(output(&sandbox, &["path", "smol"]), format!("{CLAW0}/sessions/af3939bf5a29.jsonl"));
+    output(&sandbox, &["path", "main:cli:user_211000"]);
+    output(&sandbox, &["switch", "my-proj"]);
+    assert_eq!(output(&sandbox, &["--agent", "claw0", "current"]), "49c71f1146e5");
     session(&sandbox, &["history", "smol", "-n", "1"])
         .assert()
         .success()
@@ -129,7 +129,7 @@ fn e_1_both_layouts_of_claw0_are_listed_and_not_changed() {
 fn v10_e_2_the_list_is_right_even_if_the_index_is_wrong() {
     let sandbox = claw0();
     let index = format!("{CLAW0}/sessions.json");
-    let expected = said(&sandbox, &["list"]);
+    let expected = output(&sandbox, &["list"]);
     assert!(expected.contains("(smol)") && expected.lines().count() == 4, "{expected}");
     let (good, before) = (sandbox.read_text(&index), transcripts(&sandbox));
     let without_labels = |text: &str| text.split(" (").next().unwrap_or_default().trim().to_owned();
@@ -144,12 +144,12 @@ fn v10_e_2_the_list_is_right_even_if_the_index_is_wrong() {
         .replace("\"size\":", "\"size\":9");
     for (what, text) in [("ghost", ghost), ("stale", stale), ("good", good.clone())] {
         sandbox.write(&index, text);
-        assert_eq!(said(&sandbox, &["list"]), expected, "{what}");
+        assert_eq!(output(&sandbox, &["list"]), expected, "{what}");
     }
-    // Only labels are lost with the index.
+    // If the index is damaged, only the labels are lost.
     for text in ["", "{\"7ab2385f6138\": {", "[]", "\0\0\0"] {
         sandbox.write(&index, text);
-        let lines = said(&sandbox, &["list"]);
+        let lines = output(&sandbox, &["list"]);
         assert_eq!(lines.lines().map(without_labels).collect::<Vec<_>>(), bare, "{text:?}");
     }
     fs::remove_file(sandbox.path(&index)).expect("an index");
@@ -160,7 +160,7 @@ fn v10_e_2_the_list_is_right_even_if_the_index_is_wrong() {
 #[test]
 fn v10_an_index_damaged_by_other_programs_changes_nothing() {
     let sandbox = claw0();
-    let expected = said(&sandbox, &["list"]).lines().count();
+    let expected = output(&sandbox, &["list"]).lines().count();
     let before = transcripts(&sandbox);
     let breaking = "cd workspace/.sessions/agents/claw0; while test ! -e done
         do rm -f sessions.json; mkdir sessions.json 2>/dev/null; rmdir sessions.json; echo '{' >sessions.json; done";
@@ -201,10 +201,10 @@ fn v10_changes_are_seen_and_appending_does_not_rewrite_the_index() {
 #[test]
 fn v81_d63_a_name_selects_one_session_and_an_error_keeps_the_current_session() {
     let sandbox = Sandbox::new();
-    let one = said(&sandbox, &["new", "--label", "work"]);
-    let two = said(&sandbox, &["new", "--label", "workshop"]);
-    assert_eq!(said(&sandbox, &["switch", "work"]), one);
-    assert_eq!(said(&sandbox, &["path", "works"]), said(&sandbox, &["path", &two]));
+    let one = output(&sandbox, &["new", "--label", "work"]);
+    let two = output(&sandbox, &["new", "--label", "workshop"]);
+    assert_eq!(output(&sandbox, &["switch", "work"]), one);
+    assert_eq!(output(&sandbox, &["path", "works"]), output(&sandbox, &["path", &two]));
     session(&sandbox, &["switch", "wor"])
         .assert()
         .code(1)
@@ -214,20 +214,20 @@ fn v81_d63_a_name_selects_one_session_and_an_error_keeps_the_current_session() {
     session(&sandbox, &["switch", "play"]).assert().code(1).stderr(contains("claw-session new"));
     // The index lists the session, but its file is missing.
     list(&sandbox);
-    fs::remove_file(sandbox.path(&said(&sandbox, &["path", &two]))).expect("a transcript");
+    fs::remove_file(sandbox.path(&output(&sandbox, &["path", &two]))).expect("a transcript");
     session(&sandbox, &["switch", &two]).assert().code(1);
-    assert_eq!(said(&sandbox, &["current"]), one);
+    assert_eq!(output(&sandbox, &["current"]), one);
 }
 
 #[test]
-fn the_first_session_can_become_the_current_one() {
+fn current_create_creates_the_first_session_of_an_agent() {
     let sandbox = Sandbox::new();
     session(&sandbox, &["current"]).assert().code(1);
-    let made = said(&sandbox, &["current", "--create", "first"]);
+    let made = output(&sandbox, &["current", "--create", "first"]);
     assert_eq!(column(&sandbox, "label"), ["first"]);
-    assert_eq!(said(&sandbox, &["current", "--create", "second"]), made);
-    // An agent without a session gets one.
-    let other = said(&sandbox, &["--agent", "ops", "current", "--create", "third"]);
+    assert_eq!(output(&sandbox, &["current", "--create", "second"]), made);
+    // Another agent without a session gets its own.
+    let other = output(&sandbox, &["--agent", "ops", "current", "--create", "third"]);
     assert_ne!(other, made);
 }
 
@@ -235,8 +235,8 @@ fn the_first_session_can_become_the_current_one() {
 fn names_are_listed_for_completion() {
     let sandbox = Sandbox::new();
     session(&sandbox, &["list", "--names"]).assert().success().stdout("");
-    let one = said(&sandbox, &["new", "--label", "my work"]);
-    let two = said(&sandbox, &["new"]);
+    let one = output(&sandbox, &["new", "--label", "my work"]);
+    let two = output(&sandbox, &["new"]);
     let names = session(&sandbox, &["list", "--names"]).assert().success().lines();
     assert_eq!(names.len(), 3, "{names:?}");
     assert!(names[..2].contains(&one) && names[..2].contains(&two), "{names:?}");
@@ -276,25 +276,25 @@ fn t_4_e_3_v9_d6_no_name_becomes_a_path() {
 fn d7_v9_similar_keys_are_different_sessions() {
     let sandbox = Sandbox::new();
     for key in ["a:b", "a_b", "../x", "A:b", "🦞"] {
-        assert_ne!(said(&sandbox, &["new", "--key", key]), "");
+        assert_ne!(output(&sandbox, &["new", "--key", key]), "");
     }
     let paths = column(&sandbox, "path");
     assert_eq!(paths.iter().collect::<std::collections::BTreeSet<_>>().len(), 5, "{paths:?}");
-    assert!(said(&sandbox, &["path", "a:b"]) != said(&sandbox, &["path", "A:b"]));
+    assert!(output(&sandbox, &["path", "a:b"]) != output(&sandbox, &["path", "A:b"]));
 }
 
 #[test]
 fn v82_two_sessions_created_in_one_second_differ_and_the_key_names_the_newer() {
     let sandbox = Sandbox::new();
-    let first = said(&sandbox, &["new", "--key", "main:cli:user"]);
-    let second = said(&sandbox, &["new", "--key", "main:cli:user"]);
+    let first = output(&sandbox, &["new", "--key", "main:cli:user"]);
+    let second = output(&sandbox, &["new", "--key", "main:cli:user"]);
     assert_ne!(first, second);
     assert_eq!(list(&sandbox).len(), 2);
-    assert!(said(&sandbox, &["path", "main:cli:user"]).contains(&second));
+    assert!(output(&sandbox, &["path", "main:cli:user"]).contains(&second));
     session(&sandbox, &["delete", "nobody"]).assert().code(1);
-    // The current session is removed, and another becomes current.
+    // If the current session is removed, another session becomes current.
     session(&sandbox, &["delete", &second]).assert().success().stdout(contains(&second));
-    assert_eq!(said(&sandbox, &["current"]), first);
+    assert_eq!(output(&sandbox, &["current"]), first);
 }
 
 #[test]
@@ -310,34 +310,34 @@ fn v82_labels_of_other_programs_are_escaped() {
             "{args:?}"
         );
     }
-    assert_eq!(said(&sandbox, &["list"]).lines().count(), 4);
+    assert_eq!(output(&sandbox, &["list"]).lines().count(), 4);
 }
 
 #[test]
 fn a_label_can_be_changed_and_is_stored_in_the_transcript() {
     let sandbox = Sandbox::new();
-    let id = said(&sandbox, &["new", "--label", "old"]);
-    said(&sandbox, &["label", "old", "brand new"]);
+    let id = output(&sandbox, &["new", "--label", "old"]);
+    output(&sandbox, &["label", "old", "brand new"]);
     fs::remove_file(sandbox.path("workspace/.sessions/agents/main/sessions.json")).ok();
     assert_eq!(column(&sandbox, "label"), ["brand new"]);
     session(&sandbox, &["path", "old"]).assert().code(1);
-    said(&sandbox, &["label", &id, ""]);
+    output(&sandbox, &["label", &id, ""]);
     assert_eq!(column(&sandbox, "label"), [""]);
-    let path = said(&sandbox, &["path", &id]);
+    let path = output(&sandbox, &["path", &id]);
     assert_eq!(sandbox.cmd("claw-check").arg(path).assert().success().stdout_text(), "");
 }
 
-// ---- path --create and resets ----------------------------------------------------------------
+// ---- status, new sessions and resets -----------------------------------------------------------
 
 #[test]
 fn a_status_does_not_count_undone_turns() {
     let sandbox = Sandbox::new();
-    said(&sandbox, &["new", "--label", "work"]);
+    output(&sandbox, &["new", "--label", "work"]);
     let turn = "claw-turn --provider offline --window 4000 -m hi work";
     sandbox.sh(&format!("{turn} && {turn}")).assert().success();
-    let path = said(&sandbox, &["path", "work"]);
+    let path = output(&sandbox, &["path", "work"]);
     let status = || {
-        let text = said(&sandbox, &["status", "--json", "work"]);
+        let text = output(&sandbox, &["status", "--json", "work"]);
         let status: Value = serde_json::from_str(&text).expect("an object");
         ["message_count", "turns", "calls", "findings"].map(|name| status[name].clone())
     };
@@ -350,9 +350,9 @@ fn a_status_does_not_count_undone_turns() {
         "workspace/.sessions/agents/main/sessions/tree.jsonl",
         r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"x"}}"#,
     );
-    let tree = said(&sandbox, &["status", "--json", "tree"]);
+    let tree = output(&sandbox, &["status", "--json", "tree"]);
     assert_eq!(serde_json::from_str::<Value>(&tree).expect("an object")["turns"], 1);
-    // The tokens of the undone reply still count as used.
+    // The usage still counts the tokens of the undone reply.
     session(&sandbox, &["status", "work"])
         .assert()
         .success()
@@ -363,12 +363,12 @@ fn a_status_does_not_count_undone_turns() {
 #[test]
 fn a_key_does_not_match_a_longer_key() {
     let sandbox = Sandbox::new();
-    let long = said(&sandbox, &["path", "main:web:42", "--create"]);
-    let short = said(&sandbox, &["path", "main:web:4", "--create"]);
+    let long = output(&sandbox, &["path", "main:web:42", "--create"]);
+    let short = output(&sandbox, &["path", "main:web:4", "--create"]);
     assert_ne!(long, short);
-    assert_eq!(said(&sandbox, &["path", "main:web:4", "--create"]), short);
-    let label = said(&sandbox, &["path", "notes", "--create"]);
-    assert_eq!(said(&sandbox, &["path", "notes"]), label);
+    assert_eq!(output(&sandbox, &["path", "main:web:4", "--create"]), short);
+    let label = output(&sandbox, &["path", "notes", "--create"]);
+    assert_eq!(output(&sandbox, &["path", "notes"]), label);
 }
 
 #[test]
@@ -413,17 +413,17 @@ fn v77_an_expired_session_is_kept_and_a_new_one_takes_its_key() {
 }
 
 #[test]
-fn audit_27_each_new_session_has_a_key_of_its_own_that_finds_it() {
+fn audit_27_each_new_session_has_its_own_key_which_selects_it() {
     let sandbox = Sandbox::new();
     let keys = ["main:cli:user", "main:cli:user-2", "main:cli:user-3"];
-    let ids = keys.map(|_| said(&sandbox, &["new"]));
+    let ids = keys.map(|_| output(&sandbox, &["new"]));
     for (key, id) in keys.iter().zip(&ids) {
-        assert_eq!(&said(&sandbox, &["switch", key]), id, "{key}");
+        assert_eq!(&output(&sandbox, &["switch", key]), id, "{key}");
     }
-    let forks = [0, 1].map(|_| said(&sandbox, &["fork", &ids[0]]));
+    let forks = [0, 1].map(|_| output(&sandbox, &["fork", &ids[0]]));
     let key = format!("main:fork:{}", ids[0]);
-    assert_eq!(said(&sandbox, &["switch", &key]), forks[0]);
-    assert_eq!(said(&sandbox, &["switch", &format!("{key}-2")]), forks[1]);
+    assert_eq!(output(&sandbox, &["switch", &key]), forks[0]);
+    assert_eq!(output(&sandbox, &["switch", &format!("{key}-2")]), forks[1]);
 }
 
 #[test]
@@ -437,7 +437,7 @@ fn audit_27_a_workspace_of_claw0_is_continued_without_options() {
     };
     let before = made_at(&sandbox);
     assert_eq!(before["49c71f1146e5"], "\"2026-11-21T21:05:28.523013+00:00\"");
-    assert_eq!(said(&sandbox, &["current"]), "af3939bf5a29");
+    assert_eq!(output(&sandbox, &["current"]), "af3939bf5a29");
     // Members that claw0 wrote stay when the index is updated, even for a session that has grown.
     append(
         &sandbox,
@@ -449,24 +449,24 @@ fn audit_27_a_workspace_of_claw0_is_continued_without_options() {
     session(&sandbox, &["reindex"]).assert().success();
     assert_eq!(made_at(&sandbox), before);
     // A new session belongs to the only existing agent.
-    let id = said(&sandbox, &["new"]);
+    let id = output(&sandbox, &["new"]);
     assert!(sandbox.exists(&format!("{CLAW0}/sessions/{id}.jsonl")));
-    assert_eq!(said(&sandbox, &["switch", "claw0:cli:user"]), id);
+    assert_eq!(output(&sandbox, &["switch", "claw0:cli:user"]), id);
 }
 
 #[test]
 fn audit_27_the_label_is_printed_if_none_is_given() {
     let sandbox = Sandbox::new();
-    said(&sandbox, &["new", "--label", "old"]);
-    assert_eq!(said(&sandbox, &["label", "old"]), "old");
-    said(&sandbox, &["label", "old", "new"]);
-    assert_eq!(said(&sandbox, &["label", "main:cli:user"]), "new");
+    output(&sandbox, &["new", "--label", "old"]);
+    assert_eq!(output(&sandbox, &["label", "old"]), "old");
+    output(&sandbox, &["label", "old", "new"]);
+    assert_eq!(output(&sandbox, &["label", "main:cli:user"]), "new");
 }
 
 #[test]
 fn audit_27_an_expired_session_is_replaced_under_any_name() {
     let sandbox = Sandbox::new();
-    let id = said(&sandbox, &["new", "--label", "work"]);
+    let id = output(&sandbox, &["new", "--label", "work"]);
     let at = |minutes: u64, args: &[&str]| {
         let now = (1_767_225_600 + minutes * 60).to_string();
         let run = session(&sandbox, args).env("SOURCE_DATE_EPOCH", now).assert();
@@ -477,7 +477,8 @@ fn audit_27_an_expired_session_is_replaced_under_any_name() {
     let next = at(31, &idle("work"));
     assert_ne!(next, id);
     assert_eq!(at(31, &["current"]), next);
-    // The label still names the old session, and leads to the new one until that expires, too.
+    // The label still belongs to the old session, but with --idle, it selects the new session until that one expires,
+    // too.
     for name in ["work", &id, &next, "main:cli:user"] {
         assert_eq!(at(60, &idle(name)), next, "{name}");
     }
@@ -493,8 +494,8 @@ fn audit_27_an_expired_session_is_replaced_under_any_name() {
 #[test]
 fn s_3_a_fork_has_the_same_messages_and_chained_ids() {
     let sandbox = Sandbox::new();
-    said(&sandbox, &["new", "--label", "source"]);
-    let path = said(&sandbox, &["path", "source"]);
+    output(&sandbox, &["new", "--label", "source"]);
+    let path = output(&sandbox, &["path", "source"]);
     Conversation::plain(3, 20).tool("a result").append(&sandbox, &path);
     let records = sandbox.read_json(&path);
     let id = |n: usize| records[n]["id"].as_str().expect("an id").to_owned();
@@ -505,22 +506,25 @@ fn s_3_a_fork_has_the_same_messages_and_chained_ids() {
     ];
     append(&sandbox, &path, views.map(|view| view.to_string()).join("\n"));
     let before = sandbox.read(&path);
-    let fork = said(&sandbox, &["fork", "source", "--label", "copy"]);
-    let copy = said(&sandbox, &["path", "copy"]);
+    let fork = output(&sandbox, &["fork", "source", "--label", "copy"]);
+    let copy = output(&sandbox, &["path", "copy"]);
     assert_eq!(rebuild(&sandbox, &copy), rebuild(&sandbox, &path));
     assert_eq!(sandbox.cmd("claw-check").arg(&copy).assert().success().stdout_text(), "");
     let header = &sandbox.read_json(&copy)[0];
     assert_eq!((&header["id"], &header["parent"]["session"]), (&json!(fork), &records[0]["id"]));
-    assert_eq!(header["parent"]["record"], sandbox.read_json(&path).last().expect("one")["id"]);
+    assert_eq!(
+        header["parent"]["record"],
+        sandbox.read_json(&path).last().expect("a record")["id"]
+    );
     assert_eq!(sandbox.read(&path), before);
-    assert_ne!(said(&sandbox, &["current"]), fork);
+    assert_ne!(output(&sandbox, &["current"]), fork);
 }
 
 #[test]
 fn s_3_a_fork_at_an_open_call_is_reported() {
     let sandbox = Sandbox::new();
-    said(&sandbox, &["new", "--label", "source"]);
-    let path = said(&sandbox, &["path", "source"]);
+    output(&sandbox, &["new", "--label", "source"]);
+    let path = output(&sandbox, &["path", "source"]);
     Conversation::new().user("one").tool("a result").user("two").append(&sandbox, &path);
     let records = sandbox.read_json(&path);
     let call = records.iter().find(|record| record["type"] == "tool_use").expect("a call");
@@ -534,15 +538,15 @@ fn s_3_a_fork_at_an_open_call_is_reported() {
         .assert()
         .success()
         .stderr("");
-    let copy = rebuild(&sandbox, &said(&sandbox, &["path", "t"]));
+    let copy = rebuild(&sandbox, &output(&sandbox, &["path", "t"]));
     assert!(copy.contains("one") && !copy.contains("two"), "{copy}");
 }
 
 #[test]
 fn audit_24_a_fork_counts_the_open_calls_at_its_end() {
     let sandbox = Sandbox::new();
-    said(&sandbox, &["new", "--label", "source"]);
-    let path = said(&sandbox, &["path", "source"]);
+    output(&sandbox, &["new", "--label", "source"]);
+    let path = output(&sandbox, &["path", "source"]);
     let call = |id| json!({"type": "tool_use", "tool_use_id": id, "name": "f", "input": {}});
     let result = |id| json!({"type": "tool_result", "tool_use_id": id, "content": "done"});
     let prompt = || json!({"type": "user", "content": "q"});
@@ -571,7 +575,7 @@ fn v3_a_fork_omits_damaged_lines_and_converts_the_formats_of_claw0() {
         .assert()
         .success()
         .stderr(contains("left out 1"));
-    let copy = said(&sandbox, &["path", "copy"]);
+    let copy = output(&sandbox, &["path", "copy"]);
     assert_eq!(rebuild(&sandbox, &copy), whole);
     sandbox.write(
         &format!("{CLAW0}/sessions/pi.jsonl"),
@@ -609,7 +613,7 @@ fn f_1_v78_expire_removes_exactly_what_its_dry_run_lists() {
     now(&["expire", "--max", "1", "--older-than", "1d"]).code(2);
 }
 
-// ---- turns -----------------------------------------------------------------------------------
+// ---- turn locks ------------------------------------------------------------------------------
 
 /// Starts a program that holds the turn lock of session `name` until its process group is killed.
 fn holder(sandbox: &Sandbox, name: &str) -> std::process::Child {
@@ -625,8 +629,8 @@ fn holder(sandbox: &Sandbox, name: &str) -> std::process::Child {
 #[test]
 fn v80_a_turn_is_exclusive_and_does_not_block_appends() {
     let sandbox = Sandbox::new();
-    said(&sandbox, &["new", "--label", "a"]);
-    said(&sandbox, &["new", "--label", "b"]);
+    output(&sandbox, &["new", "--label", "a"]);
+    output(&sandbox, &["new", "--label", "b"]);
     let mut child = holder(&sandbox, "a");
     let take = |name: &str, wait: &str| {
         session(&sandbox, &["lock", name, "--lock-timeout", wait, "--", "echo", "mine"])
@@ -635,7 +639,7 @@ fn v80_a_turn_is_exclusive_and_does_not_block_appends() {
     };
     take("a", "0.05").code(75).stdout("");
     take("b", "0").success().stdout("mine\n");
-    let path = said(&sandbox, &["path", "a"]);
+    let path = output(&sandbox, &["path", "a"]);
     append(&sandbox, &path, json!({"type": "user", "content": "meanwhile"}).to_string());
     session(&sandbox, &["delete", "a"]).assert().code(75);
     session(&sandbox, &["expire", "--max", "0"])
@@ -666,7 +670,7 @@ fn v80_a_nested_lock_does_not_wait_and_background_processes_hold_no_lock() {
     session(&sandbox, &["lock", "s.jsonl", "--", "no-such-program"]).assert().code(78);
 }
 
-/// Returns claw-turn with the offline provider.
+/// Returns a `claw-turn` command with the offline provider.
 #[cfg(feature = "http")]
 fn turn(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").env("CLAW_PROVIDER", "offline");
@@ -677,10 +681,10 @@ fn turn(sandbox: &Sandbox, args: &[&str]) -> Cmd {
 #[cfg(feature = "http")]
 fn a_turn_finds_its_session_by_name_and_leaves_no_lock() {
     let sandbox = Sandbox::new();
-    said(&sandbox, &["new", "--label", "work"]);
+    output(&sandbox, &["new", "--label", "work"]);
     let words = "it's \"$HOME\" `x`\n\n";
     turn(&sandbox, &["-m", words, "wor"]).assert().success();
-    let path = said(&sandbox, &["path", "work"]);
+    let path = output(&sandbox, &["path", "work"]);
     assert_eq!(sandbox.read_json(&path)[1]["content"], words);
     assert!(!sandbox.exists(&(path.replace("sessions/", "sessions/.") + ".lock")));
     turn(&sandbox, &["-m", "x", "nobody"]).assert().code(1).stderr(contains("claw-session new"));
@@ -717,9 +721,9 @@ fn v80_turns_on_one_transcript_do_not_interleave() {
 
 #[test]
 #[cfg(feature = "http")]
-fn audit_27_a_turn_in_an_expired_session_begins_another() {
+fn audit_27_a_turn_in_an_expired_session_begins_a_new_session() {
     let sandbox = Sandbox::new();
-    said(&sandbox, &["new", "--label", "work"]);
+    output(&sandbox, &["new", "--label", "work"]);
     let at = |minutes: u64, name: &str| {
         let now = (1_767_225_600 + minutes * 60).to_string();
         let run = turn(&sandbox, &["--idle", "30", "--reset", "daily@04:00", "-m", "hi", name]);

@@ -1,4 +1,4 @@
-//! claw-call with the API of every provider: each gets a legal request, and all replies become the same records.
+//! claw-call with the API of each provider: each API gets a legal request, and equal replies become equal records.
 
 use std::collections::HashSet;
 
@@ -14,10 +14,10 @@ use crate::conversations::{Conversation, append, rebuild, rebuild_meta, words};
 /// One message as input for a call.
 pub const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
-/// Returns a `claw-call` command for a provider whose API has this shape. Its input is still empty.
+/// Returns a `claw-call` command for a provider whose API has this shape. The caller adds the input.
 pub fn call(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-call").envs(provider.env_for(shape));
-    // Without a configured window, each call to Ollama reports that it requests a default one.
+    // Without a configured window, each call to Ollama reports that it requests a default window.
     let cmd = if shape == Shape::Ollama { cmd.env("CLAW_WINDOW", "32768") } else { cmd };
     cmd.args(args)
 }
@@ -37,7 +37,7 @@ pub fn name(shape: Shape) -> &'static str {
     }
 }
 
-/// Returns a reply with two tool calls. Older Ollama servers send no ids.
+/// Returns a reply with two tool calls; for Ollama, without ids, as older servers send them.
 pub fn two_calls(shape: Shape, turn: usize) -> Step {
     let id = |n: usize| match shape {
         Shape::Ollama => String::new(),
@@ -186,7 +186,7 @@ fn unsigned_thinking_is_kept_and_not_sent_again() {
 
 // ---- one conversation with all providers -----------------------------------------------------
 
-/// Asks a provider for the next reply and appends it. Returns its records.
+/// Asks a provider for the next reply and appends it. Returns the records of the reply.
 #[track_caller]
 fn step(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Vec<Value> {
     let messages = rebuild_meta(sandbox, "s.jsonl");
@@ -210,7 +210,8 @@ fn each_turn_of_a_transcript_can_use_another_provider() {
         let mut ids = HashSet::new();
         for turn in 1..=4 {
             Conversation::new().user(&format!("question {turn}")).append(&sandbox, "s.jsonl");
-            // Two rounds of calls, so that the shapes of calls and answers differ from turn to turn.
+            // A turn has two rounds of calls and an answer, each from another provider, in an order that changes from
+            // turn to turn.
             for round in 0..2 {
                 let shape = Shape::ALL[(turn + round) % 3];
                 provider.script(two_calls(shape, 2 * turn + round));
@@ -248,7 +249,7 @@ fn each_turn_of_a_transcript_can_use_another_provider() {
 // ---- the request -----------------------------------------------------------------------------
 
 /// Returns messages with every kind of content that has to be converted.
-fn colourful() -> String {
+fn varied_messages() -> String {
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
     let messages = [
         json!({"role": "user", "content": [{"type": "text", "text": "look"}, image]}),
@@ -274,7 +275,7 @@ fn every_kind_of_content_is_sent_in_every_shape() {
     sandbox.write("system", "Be brief.");
     for shape in Shape::ALL {
         let run = call(&sandbox, &provider, shape, &["--system", "system"]);
-        run.write_stdin(colourful()).assert().success();
+        run.write_stdin(varied_messages()).assert().success();
     }
     provider.all_legal();
     let [anthropic, openai, ollama] = &provider.requests()[..] else {
@@ -323,11 +324,14 @@ fn a_dry_run_prints_what_is_sent_in_every_shape() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
             let dry = call(&sandbox, &provider, shape, args)
                 .arg("--dry-run")
-                .write_stdin(colourful())
+                .write_stdin(varied_messages())
                 .assert();
             assert!(provider.requests().is_empty(), "a connection was opened");
             let dry = dry.success().stderr(contains(format!("/{path}\n")));
-            call(&sandbox, &provider, shape, args).write_stdin(colourful()).assert().success();
+            call(&sandbox, &provider, shape, args)
+                .write_stdin(varied_messages())
+                .assert()
+                .success();
             let sent = provider.single_request();
             assert_eq!(sent.body, dry.stdout_text().trim_end().as_bytes());
             assert_eq!(sent.streams(), args.contains(&"--stream"));
@@ -353,7 +357,8 @@ fn only_openai_itself_gets_the_newer_name_of_the_output_limit() {
     }
 }
 
-/// A message may become empty in the form of another API; the messages around it must still alternate.
+/// A message may become empty when it is converted for another API; the roles of the messages around it must still
+/// alternate.
 #[test]
 fn v66_the_request_after_any_reply_is_legal_in_every_shape() {
     let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
@@ -471,7 +476,7 @@ fn j_2_the_output_limit_is_lowered_once_for_chat_completions() {
         .code(3)
         .stdout("")
         .stderr(contains("trying again with --max-tokens 1032"));
-    let rooms: Vec<Value> =
+    let limits: Vec<Value> =
         provider.requests().iter().map(|request| body(request)["max_tokens"].clone()).collect();
-    assert_eq!(rooms, [2000, 1032]);
+    assert_eq!(limits, [2000, 1032]);
 }

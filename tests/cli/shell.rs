@@ -129,7 +129,7 @@ fn any_text_reaches_a_script_unchanged() {
 fn assert_values_arrive(sandbox: &Sandbox, shell: &[&str]) {
     for text in hostile() {
         let value = OsString::from_vec(text.clone());
-        // Messages and model names must be UTF-8, so other bytes are not passed.
+        // Messages and model names must be UTF-8, so bytes that are not UTF-8 are not passed.
         let is_text = std::str::from_utf8(&text).is_ok();
         let mut joined = OsString::from("--message=");
         joined.push(&value);
@@ -191,7 +191,7 @@ fn an_empty_list_is_refused_and_blanks_around_commas_are_ignored() {
 }
 
 #[test]
-fn a_file_that_does_not_hold_settings_is_not_changed() {
+fn a_file_that_cannot_be_edited_is_not_changed() {
     let sandbox = Sandbox::new();
     let config = |args: &[&str]| sandbox.cmd("claw-config").args(args).assert();
     let set = "mkfifo pipe; : >pipe & claw-config --config pipe set model x";
@@ -207,7 +207,7 @@ fn a_file_that_does_not_hold_settings_is_not_changed() {
         .code(2)
         .stderr(contains("is not a setting"));
     assert_eq!(sandbox.read_text("c.json"), profiles);
-    // A file without text has no settings.
+    // An empty file is valid and has no settings.
     sandbox.write("c.json", "");
     config(&["--config", "c.json", "get", "provider"]).stderr("");
     sandbox.write("c.json", b"{\"model\":\"a\xff\"}");

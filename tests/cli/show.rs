@@ -128,9 +128,10 @@ fn both_formats_of_claw0_are_shown_in_full() {
             if record["type"] == "tool_use" {
                 calls.push(record["tool_use_id"].to_string());
             }
-            for said in [&record["content"], &record["output"]].iter().filter_map(|it| it.as_str())
+            for content in
+                [&record["content"], &record["output"]].iter().filter_map(|it| it.as_str())
             {
-                for line in said.lines().filter(|line| !line.trim().is_empty()) {
+                for line in content.lines().filter(|line| !line.trim().is_empty()) {
                     let line = line.replace('\t', "        ");
                     let line = line.trim();
                     assert!(
@@ -219,7 +220,8 @@ fn t3_redacted_text_is_never_shown() {
     for format in ["text", "markdown", "html"] {
         let args = ["--full", "--format", format, "--redact", "patterns"];
         let run = sandbox.cmd("claw-show").args(args).write_stdin(text.clone()).assert();
-        // The redaction changes the result, so its truncation no longer matches, but it is still marked as shortened.
+        // The redaction changes the result, so the hash in its truncation record no longer matches, but the result is
+        // still marked as shortened.
         let run = run
             .success()
             .stderr("")
@@ -269,9 +271,10 @@ fn lines_are_wrapped_to_the_given_width() {
         }
     }
     let sandbox = Sandbox::new();
-    let said = sandbox.cmd("claw-show").env("COLUMNS", "30").write_stdin(records.clone()).assert();
-    let asked = show(&records, &["--width", "30"]);
-    said.success().stdout(asked.stdout_text());
+    let by_variable =
+        sandbox.cmd("claw-show").env("COLUMNS", "30").write_stdin(records.clone()).assert();
+    let by_option = show(&records, &["--width", "30"]);
+    by_variable.success().stdout(by_option.stdout_text());
 }
 
 #[test]
@@ -290,7 +293,7 @@ fn long_results_are_folded_unless_full_is_given() {
     let records = call("c") + &result("c", &lines);
     show(&records, &[]).success().stdout(contains("    line 6\n    … 3 more lines (--full)\n"));
     show(&records, &["--full"]).success().stdout(contains("    line 9\n"));
-    // One hidden line would take as much room as the note about it, so it is shown.
+    // A note about one hidden line would take as much space as the line, so the line is shown.
     let lines: String = lines.lines().take(7).map(|line| format!("{line}\n")).collect();
     show(&(call("c") + &result("c", &lines)), &[]).success().stdout(contains("    line 7\n"));
 }
@@ -363,7 +366,7 @@ fn audit_30_code_is_coloured() {
         + &reply("See:\n\n```sh title=a\necho '<b>' # \u{1b}[31m\n```\n\n```unknown\nif\n```");
     show(&records, &["--format", "html"]).success().stdout(contains("<span class=\"name\">echo</span> <span class=\"string\">'&lt;b&gt;'</span> <span class=\"comment\"># \\u{1b}[31m</span>\n</code></pre>")).stdout(contains("<code class=\"language-unknown\">if\n</code>"));
     show(&records, &["--color", "always"]).success().stdout(contains("    \u{1b}[36mecho\u{1b}[0m \u{1b}[32m'<b>'\u{1b}[0m \u{1b}[2m# \\u{1b}[31m\u{1b}[0m\n")).stdout(contains("    \u{1b}[36mif\u{1b}[0m\n"));
-    // Without colours, the text is the same.
+    // Without colours, the code block is shown as it was written.
     show(&records, &[])
         .success()
         .stdout(contains("  ```sh title=a\n  echo '<b>' # \\u{1b}[31m\n  ```\n"));
@@ -479,12 +482,12 @@ fn s4_no_message_adds_headings_or_html_to_the_document() {
     }
     let others = headings.iter().filter(|it| it.0 != HeadingLevel::H2);
     for (level, heading) in others {
-        let is_ours = match level {
+        let is_expected = match level {
             HeadingLevel::H1 => heading.starts_with("Session `</h1>` # *l* "),
             HeadingLevel::H3 => heading == "User" || heading == "Assistant",
             _ => false,
         };
-        assert!(is_ours, "{heading}");
+        assert!(is_expected, "{heading}");
     }
     // Folded parts are closed, and there is no other HTML.
     let opened = html.iter().filter(|line| *line == "<details>").count();
@@ -495,8 +498,7 @@ fn s4_no_message_adds_headings_or_html_to_the_document() {
         "{opened} {closed} {summaries}"
     );
     assert_eq!(html.len(), 3 * opened, "{html:?}");
-    let odd = html.iter().filter(|line| line.starts_with("<summary>"));
-    for line in odd {
+    for line in html.iter().filter(|line| line.starts_with("<summary>")) {
         assert_eq!(line.matches('<').count(), 2, "{line}");
     }
 }

@@ -1,4 +1,4 @@
-//! claw-compact: the order in which the sources of a summary are tried, what each of them gets, and the models that
+//! claw-compact: the order in which the sources of a summary are tried, what each source gets, and the models that
 //! are skipped after failures.
 
 /// The requests for summaries: their content, number and preview.
@@ -25,8 +25,8 @@ fn lines(conversation: &[(&str, String)]) -> String {
 
 /// Returns `n` messages with alternating roles and `length` words each.
 fn conversation(n: usize, length: usize) -> String {
-    let says = |n| (["user", "assistant"][n % 2], format!("message {n}: {}", words(length)));
-    lines(&(0..n).map(says).collect::<Vec<_>>())
+    let message = |n| (["user", "assistant"][n % 2], format!("message {n}: {}", words(length)));
+    lines(&(0..n).map(message).collect::<Vec<_>>())
 }
 
 fn run(sandbox: &Sandbox, args: &[&str], messages: &str) -> Assert {
@@ -45,9 +45,9 @@ fn run_at(sandbox: &Sandbox, seconds: u64, args: &[&str], messages: &str) -> Ass
 fn applied(run: &Assert) -> Value {
     assert!(run.get_output().status.success(), "{run}");
     let last = run.stderr_text().lines().last().unwrap_or_default();
-    let said: Value = serde_json::from_str(last).expect("an outcome");
-    assert_eq!(said["outcome"], "applied");
-    said
+    let outcome: Value = serde_json::from_str(last).expect("an outcome");
+    assert_eq!(outcome["outcome"], "applied");
+    outcome
 }
 
 fn show(sandbox: &Sandbox, args: &[&str], messages: &str) -> Value {
@@ -134,7 +134,7 @@ fn audit_05_a_fresh_checkpoint_leaves_the_newest_messages() {
         assert_eq!(kept(count, &[]), stays, "{count}");
         assert_eq!(kept(count, &["--window", "100000"]), stays, "{count}");
     }
-    // If that is too much for the window, only as many are kept as fit.
+    // If those messages do not fit into the window, fewer are kept.
     for (window, stays) in [("2500", 4), ("2100", 3), ("1800", 2)] {
         assert_eq!(kept(12, &["--window", window]), stays, "{window}");
     }
@@ -166,7 +166,7 @@ fn a_checkpoint_replaces_only_what_it_covers() {
     undo_last(&sandbox, "s.jsonl");
     assert_ne!(compact(&sandbox, &args).stdout("").get_output().status.code(), Some(0));
     assert_eq!(rebuild(&sandbox, "s.jsonl"), before);
-    // Nor is one that covers only messages that are already gone.
+    // A checkpoint that covers only messages that an earlier compaction covers is not used either.
     append(&sandbox, "s.jsonl", checkpoint(&ids[1]));
     compacted(&sandbox, &["--no-prefer-checkpoint"]);
     legal(&sandbox);
@@ -179,9 +179,9 @@ fn a_checkpoint_replaces_only_what_it_covers() {
 #[test]
 fn a_checkpoint_that_repeats_a_message_is_not_used() {
     let sandbox = with_model();
-    let mut said = vec![("user", words(60)), ("assistant", "So far.".to_owned())];
-    said.extend((0..8).map(|n: usize| (["user", "assistant"][n % 2], words(60))));
-    let messages = with_checkpoint(&lines(&said), "id3", 1 << 20);
+    let mut messages = vec![("user", words(60)), ("assistant", "So far.".to_owned())];
+    messages.extend((0..8).map(|n: usize| (["user", "assistant"][n % 2], words(60))));
+    let messages = with_checkpoint(&lines(&messages), "id3", 1 << 20);
     let args = ["--prefer-checkpoint", "--max-calls", "0", "--no-fallback"];
     run(&sandbox, &args, &messages)
         .code(5)
@@ -207,14 +207,14 @@ fn sources_are_tried_in_order_and_each_failure_is_reported() {
         .assert()
         .code(77)
         .stdout("");
-    let said: Vec<&str> = run.stderr_text().lines().collect();
+    let reported: Vec<&str> = run.stderr_text().lines().collect();
     let expected = [
         "no summary from checkpoint: no checkpoint covers enough for the rest to fit; trying ollama:a:7b",
         "no summary from ollama:a:7b: cannot get a summary: 'claw-call' ended with status 69; trying openai:b",
         "no summary from openai:b: cannot get a summary: 'claw-call' ended with status 75; trying main",
         "cannot get a summary: 'claw-call' ended with status 77",
     ];
-    assert_eq!(said, expected.map(|text| format!("claw-compact: {text}")));
+    assert_eq!(reported, expected.map(|text| format!("claw-compact: {text}")));
     let first = |n| sandbox.read_text(&format!("args.{n}")).lines().collect::<Vec<_>>().join(" ");
     assert_eq!(
         first(1),
@@ -223,20 +223,23 @@ fn sources_are_tried_in_order_and_each_failure_is_reported() {
     assert!(first(2).starts_with("--max-tokens 2048 --provider openai --model b --base-url "));
     assert_eq!(first(3), "--max-tokens 2048");
 
-    // After the models come the sources that need no call: `local`, or else a stub. With --max-calls 0, they are the
-    // only ones.
+    // After the models come the sources that need no call: `local`, or else a stub. With --max-calls 0, only
+    // those are tried.
     for n in 4..=9 {
         sandbox.write(&format!("status.{n}"), "69");
     }
     for (more, strategy) in
         [(&["--emergency"][..], "stub"), (&["--emergency", "--fallback", "local"], "local")]
     {
-        let said = applied(&self::run(&sandbox, &[&vias[..], more].concat(), &messages));
-        assert_eq!((&said["strategy"], &said["source"]), (&json!(strategy), &json!(strategy)));
+        let outcome = applied(&self::run(&sandbox, &[&vias[..], more].concat(), &messages));
+        assert_eq!(
+            (&outcome["strategy"], &outcome["source"]),
+            (&json!(strategy), &json!(strategy))
+        );
         let spent = calls(&sandbox);
-        let said =
+        let outcome =
             applied(&self::run(&sandbox, &[&["--max-calls", "0"], more].concat(), &messages));
-        assert_eq!((&said["strategy"], calls(&sandbox)), (&json!(strategy), spent));
+        assert_eq!((&outcome["strategy"], calls(&sandbox)), (&json!(strategy), spent));
     }
 }
 
@@ -261,13 +264,13 @@ fn the_configured_model_is_asked_before_the_model_of_the_conversation() {
         "--max-tokens 2048 --provider ollama --model q --base-url http://box:1 --window 32000 --timeout 120"
     );
     assert_eq!(args(2), "--max-tokens 2048 --model big");
-    // A window without room for a summary is an error.
+    // A window that is too small for a summary is an error.
     configure(&sandbox, &json!({"ollama": {"model": "q", "contextTokens": 1}}));
     self::run(&sandbox, &["--config", "config"], &conversation(12, 300)).code(78).stdout("");
 }
 
 #[test]
-fn options_for_the_main_model_are_not_passed_to_others() {
+fn settings_of_the_main_model_are_not_passed_to_other_models() {
     let sandbox = with_model();
     sandbox.write("status.1", "69");
     let own = ["CLAW_KEY_FILE", "CLAW_KEY_CMD", "CLAW_BASE_URL", "CLAW_WINDOW"];
@@ -391,8 +394,8 @@ fn v74_a_damaged_log_of_attempts_is_not_a_failure() {
     ];
     for (n, bytes) in hostile.iter().enumerate() {
         sandbox.write("state/attempts.jsonl", bytes);
-        let said = applied(&run(&sandbox, &["--via", "ollama:q"], &conversation(12, 60)));
-        assert_eq!((&said["source"], calls(&sandbox)), (&json!("ollama:q"), n + 1));
+        let outcome = applied(&run(&sandbox, &["--via", "ollama:q"], &conversation(12, 60)));
+        assert_eq!((&outcome["source"], calls(&sandbox)), (&json!("ollama:q"), n + 1));
         let log = sandbox.read("state/attempts.jsonl");
         assert!(
             log.starts_with(bytes) && log.ends_with(b"\"ok\":true}\n"),
@@ -407,7 +410,7 @@ fn v74_a_damaged_log_of_attempts_is_not_a_failure() {
 }
 
 #[test]
-fn v74_sixteen_programs_at_once_lose_no_line() {
+fn v74_sixteen_concurrent_programs_lose_no_line_of_the_log() {
     let sandbox = with_model();
     sandbox.write("m", conversation(12, 60));
     let script = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do

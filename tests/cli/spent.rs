@@ -23,7 +23,7 @@ fn hello(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(HELLO)
 }
 
-/// The measured tokens and their cost are reported. A reply without a price is reported as unpriced, not as free.
+/// The tokens of a reply and their cost are reported. A reply without a price is reported as unpriced, not as free.
 #[test]
 fn r3_prices_come_only_from_the_users_file() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -36,7 +36,7 @@ fn r3_prices_come_only_from_the_users_file() {
         .assert()
         .success()
         .stderr(contains("1000 tokens in, 10000 from cache, 400 to cache, 200 out: 0.0105"));
-    // The record has the usage as the provider sent it.
+    // The record has the usage in the form that the provider sent.
     assert_eq!(run.json_one()["usage"], usage);
     provider.script(reply(usage));
     let log = hello(&sandbox, &provider, &["--prices", "prices", "--log", "json"]).assert();
@@ -62,7 +62,7 @@ fn r4_a_limit_stops_before_the_next_call() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let usage = json!({"input_tokens": 100_000, "output_tokens": 1000});
     let spent = json!({"type": "assistant", "content": "a", "model": "test-model", "usage": usage, "request_id": "r1"});
-    // The same reply twice, as in a transcript that was merged from two others.
+    // The transcript has the same reply twice, as if it had been merged from two transcripts.
     let conversation = Conversation::new().user("x").record(spent.clone()).record(spent).user("y");
     let summary = json!({
         "type": "compaction", "summary": "s", "first_kept_entry_id": "none", "model": "other",

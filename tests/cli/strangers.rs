@@ -1,4 +1,5 @@
-//! Files without records: every program that reads records reports in one line what they look like and what to do.
+//! Files without records: every program that reads records reports in one line what such a file looks like and what to
+//! do.
 
 use std::fs;
 use std::io::Write;
@@ -60,7 +61,7 @@ const READERS: [&[&str]; 15] = [
     &["claw-session", "status", "s"],
 ];
 
-/// Returns a sandbox with `text` as the transcript 'x', which is also that of the session 's'.
+/// Returns a sandbox with `text` as the transcript 'x', which is also the transcript of the session 's'.
 fn sandbox_with(text: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let path = sandbox.write("x", text);
@@ -83,7 +84,7 @@ fn audit_13_every_reader_refuses_a_file_without_records_in_one_line() {
         // Long enough for thousands of findings.
         let sandbox = sandbox_with(&text.repeat(if text.starts_with('\u{7f}') { 1 } else { 3000 }));
         let expected = format!("': not a transcript (looks like {looks}); {advice}");
-        // All programs share one reader of files, so only the first file is tried with all of them.
+        // All programs share the code that reads files, so only the first file is tried with all programs.
         let readers = if text == STRANGERS[0].0 { &READERS[..] } else { &READERS[..1] };
         for words in readers {
             let run =
@@ -113,7 +114,7 @@ fn audit_13_nothing_is_appended_to_a_file_without_records() {
 }
 
 #[test]
-fn audit_13_a_file_without_records_is_found_among_transcripts() {
+fn audit_13_a_file_without_records_is_reported_among_transcripts() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", RECORD);
     sandbox.write("empty", "");

@@ -1,4 +1,4 @@
-//! claw-call --stream: the same records as without it, and the text as it arrives.
+//! claw-call --stream: the records are the same as without the option, and the text is shown as it arrives.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -180,7 +180,7 @@ fn the_text_is_shown_on_standard_error_or_at_the_end_of_a_file() {
 }
 
 #[test]
-fn only_text_is_shown_and_nothing_at_all_if_there_is_none() {
+fn only_text_is_shown_and_a_reply_without_text_shows_nothing() {
     let calls = json!([{"type": "tool_use", "id": "a", "name": "f", "input": {"x": "y"}}]);
     let provider = FakeProvider::new();
     provider
@@ -220,7 +220,7 @@ fn if_the_file_is_unwritable_the_call_exits_with_74_before_sending_anything() {
         .stdout("")
         .stderr(contains("'no/such/place'"));
     assert!(provider.requests().is_empty());
-    // The argument after the option is a file of messages, not the file for the text.
+    // Without `=`, the argument after the option is the file of messages, not the file for the text.
     let sandbox = Sandbox::new();
     sandbox.write("m", HELLO);
     call(&sandbox, &provider, Shape::OpenAi, &["--stream", "m"]).assert().success();
@@ -276,7 +276,7 @@ fn control_characters_are_escaped_on_a_terminal() {
 // ---- time ------------------------------------------------------------------------------------
 
 #[test]
-fn the_timeout_applies_to_each_piece() {
+fn the_timeout_applies_to_each_piece_of_a_stream() {
     std::thread::scope(|scope| {
         for shape in Shape::ALL {
             scope.spawn(move || {
@@ -335,7 +335,7 @@ fn standard_output_gets_the_text_and_a_file_the_records() {
 fn a_reply_is_whole_in_its_file_when_standard_output_fails() {
     let sandbox = Sandbox::new();
     let call = "claw-call --provider offline --stream=- --reply reply";
-    for (script, status, said) in [
+    for (script, status, error) in [
         (
             format!("{call} >/dev/full; echo $?"),
             "74\n",
@@ -355,7 +355,7 @@ fn a_reply_is_whole_in_its_file_when_standard_output_fails() {
             .assert()
             .success()
             .stdout(status)
-            .stderr(contains(said));
+            .stderr(contains(error));
         assert!(sandbox.read_text("reply").contains("Reply to 1 messages"), "{script}");
     }
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::common::{AssertExt, Sandbox, rules};
 use crate::conversations::{append, stage};
 
-/// Returns a sandbox whose `claw-call` logs its requests. Call number N is answered with the file `reply.N`, or
-/// else `reply`, and ends with the status in `status.N`, or else `status`, or else 0.
+/// Returns a sandbox whose `claw-call` logs its requests. Call number N prints the file `reply.N`, or `reply` if there
+/// is none, and exits with the status in `status.N` or `status`, or with 0 if neither exists.
 pub fn with_model() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.program(
@@ -23,7 +23,7 @@ pub fn with_model() -> Sandbox {
     sandbox
 }
 
-/// Returns the record of a successful reply.
+/// Returns the record of a complete reply with this text.
 pub fn says(text: &str) -> String {
     reply(&[json!({"type": "text", "text": text})], "end_turn")
 }
@@ -38,7 +38,7 @@ pub fn reply(content: &[Value], stop_reason: &str) -> String {
     format!("{record}\n")
 }
 
-/// Returns the number of calls.
+/// Returns the number of calls so far.
 pub fn calls(sandbox: &Sandbox) -> usize {
     let calls = sandbox.exists("calls").then(|| sandbox.read_text("calls"));
     calls.map_or(0, |calls| calls.trim().parse().expect("a number"))
@@ -65,7 +65,7 @@ pub fn compacted(sandbox: &Sandbox, args: &[&str]) -> Value {
     run.json_one()
 }
 
-/// Returns the number of messages that the record covers.
+/// Returns the number of messages that a compaction record covers.
 pub fn covered(sandbox: &Sandbox, record: &Value) -> usize {
     let messages = sandbox.cmd("claw-rebuild").args(["--meta", "--ignore-compactions", "s.jsonl"]);
     let messages = messages.assert().json();

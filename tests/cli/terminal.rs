@@ -7,13 +7,13 @@ use predicates::str::contains;
 use crate::common::{AssertExt, Sandbox};
 
 /// The output of a hostile tool: a colour, its eight-bit form, an overwritten line, a DEL character, and text that runs
-/// backwards. It is written as JSON, and escapes only the characters that JSON requires to be escaped.
+/// backwards. It is the content of a JSON string, and escapes only what JSON requires.
 const EVIL: &str = "\\u001b[31m\u{9b}31m\\r\u{7f}\u{202e}evil";
 
-/// The same text, escaped.
+/// [`EVIL`] as diagnostics show it.
 const SHOWN: &str = r"\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
 
-/// The same text as JSON, escaped.
+/// [`EVIL`] as JSON diagnostics show it.
 const SHOWN_JSON: &str = r"\u001b[31m\u009b31m\r\u007f\u202eevil";
 
 /// Checks that a text has only lines of printable characters.
@@ -69,7 +69,7 @@ fn errors_escape_the_text_of_records_and_messages() {
 }
 
 #[test]
-fn a_record_is_escaped_only_on_a_terminal() {
+fn a_printed_record_is_escaped_only_with_printable() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", format!(r#"{{"type":"user","content":"a\tb\n{EVIL}"}}"#));
     let record = || sandbox.cmd("claw-rebuild").args(["--record", "@0", "s.jsonl"]);
@@ -112,10 +112,10 @@ mod calls {
     fn a_refusal_escapes_the_text_of_the_provider() {
         let provider = FakeProvider::new();
         let sandbox = Sandbox::new();
-        let said = "\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
+        let text = "\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
         let ask = r#"{"role":"user","content":"hi"}"#;
         assert_escaped(|args| {
-            provider.script(Step::error(400, "invalid_request_error", said));
+            provider.script(Step::error(400, "invalid_request_error", text));
             let run =
                 sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(ask).assert();
             assert!(run.get_output().status.code() == Some(76), "the call must fail\n{run}");

@@ -1,4 +1,4 @@
-//! Tools: the three bundled ones, which stay inside the workspace, and how a directory of tools is described to the
+//! The three bundled tools, which stay inside the workspace, and directories of tools, which programs describe to the
 //! model.
 
 use std::path::Path;
@@ -75,10 +75,10 @@ fn t_4_no_path_of_a_model_leads_out_of_the_workspace() {
     let calls = [&calls[..], &[("list_directory", json!({"directory": ".."}))]].concat();
     for (result, (_, input)) in exec(&sandbox, &calls).iter().zip(&calls) {
         assert_eq!(result["is_error"], true, "{input}");
-        let said = result["content"].as_str().expect("text");
+        let text = result["content"].as_str().expect("text");
         assert!(
-            said.contains("it leads out of the workspace") && said.contains("status 77"),
-            "{said}"
+            text.contains("it leads out of the workspace") && text.contains("status 77"),
+            "{text}"
         );
     }
     let calls = [
@@ -115,14 +115,14 @@ fn audit_21_tools_cannot_reach_sessions() {
     assert_eq!(list["content"], "[link] away\n[dir]  docs\n[link] fine\n[link] up\n");
 }
 
-/// Returns a sandbox whose directory `box` has two tools with descriptions, and files that lack either the description
-/// or the executable.
+/// Returns a sandbox whose directory `box` has two tools with descriptions, and files that are not tools: a description
+/// without a program, one whose program is not executable, and a program without a description.
 fn directory() -> Sandbox {
     let sandbox = Sandbox::new();
     let schema = json!({"type": "object", "properties": {}});
-    let told = json!({"description": "Say b.", "input_schema": schema}).to_string();
+    let description = json!({"description": "Say b.", "input_schema": schema}).to_string();
     for name in ["b_tool", "plain", "gone"] {
-        sandbox.write(&format!("box/{name}.json"), &told);
+        sandbox.write(&format!("box/{name}.json"), &description);
     }
     sandbox.write(
         "box/A-tool.json",
@@ -135,7 +135,7 @@ fn directory() -> Sandbox {
     sandbox
 }
 
-const TOLD: &str = concat!(
+const DESCRIPTIONS: &str = concat!(
     r#"[{"name":"A-tool","input_schema":{},"n":1e2},"#,
     r#"{"name":"b_tool","description":"Say b.","input_schema":{"properties":{},"type":"object"}}]"#
 );
@@ -148,8 +148,8 @@ fn a_directory_is_described_as_its_tools_sorted_by_name() {
         let cmd = sandbox.cmd("claw-call").args(["--provider", "offline", "--dry-run"]);
         cmd.args(["--tools", tools]).write_stdin("{\"role\":\"user\",\"content\":\"x\"}\n").assert()
     };
-    let run = dry("box").success().stdout(contains(format!(r#""tools":{TOLD}"#)));
-    sandbox.write("tools.json", TOLD);
+    let run = dry("box").success().stdout(contains(format!(r#""tools":{DESCRIPTIONS}"#)));
+    sandbox.write("tools.json", DESCRIPTIONS);
     assert_eq!(run.get_output().stdout, dry("tools.json").get_output().stdout);
     let run = dry(&shipped());
     let request = run.success().json_one();
@@ -160,11 +160,11 @@ fn a_directory_is_described_as_its_tools_sorted_by_name() {
 #[test]
 fn i_1_every_program_counts_a_directory_like_the_equivalent_file() {
     let sandbox = directory();
-    sandbox.write("tools.json", TOLD);
+    sandbox.write("tools.json", DESCRIPTIONS);
     let words = "snow ".repeat(300);
-    let said =
+    let message =
         |role: &str| json!({"role": role, "content": words, "_meta": {"id": "a"}}).to_string();
-    let conversation: Vec<String> = (0..8).map(|n| said(["user", "assistant"][n % 2])).collect();
+    let conversation: Vec<String> = (0..8).map(|n| message(["user", "assistant"][n % 2])).collect();
     for (program, args) in [
         ("claw-estimate", &["--json"][..]),
         ("claw-truncate", &["--window", "900"]),

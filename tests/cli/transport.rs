@@ -13,10 +13,10 @@ const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 /// A key that does not look like any known kind of key.
 const KEY: &str = "key/of-the-house+901Z";
 
-/// A name without an address: only the proxy can reach it.
+/// A host name that does not resolve to an address: only the proxy can reach it.
 const ELSEWHERE: &str = "provider.invalid";
 
-/// Returns a call to this address with the key and a greeting.
+/// Returns a `claw-call` command with this address, the key and a greeting.
 fn call(sandbox: &Sandbox, url: &str) -> Cmd {
     let cmd = sandbox.cmd("claw-call").env("ANTHROPIC_API_KEY", KEY).env("CLAW_MODEL", MODEL);
     cmd.args(["--base-url", url, "--max-retries", "0", "--timeout", "10"]).write_stdin(HELLO)
@@ -72,7 +72,7 @@ impl Secure {
 fn t5_an_untrusted_certificate_ends_with_69_and_nothing_is_sent() {
     let server = Secure::of("localhost");
     assert_failed(server.call("localhost").assert(), 69, "invalid peer certificate: UnknownIssuer");
-    // The certificate of another authority does not help either.
+    // Trusting the certificate of another authority does not help.
     server.sandbox.write("other.pem", Signer::new().pem());
     let run = server.call("localhost").args(["--ca", "other.pem"]).assert();
     assert_failed(run, 69, "invalid peer certificate");
@@ -100,7 +100,7 @@ fn t6_a_given_certificate_is_trusted() {
 }
 
 #[test]
-fn t6_a_given_certificate_is_trusted_in_addition_to_the_others() {
+fn t6_the_ca_option_adds_to_the_certificates_of_the_environment() {
     let server = Secure::of("localhost");
     server.sandbox.write("other.pem", Signer::new().pem());
     let with = |file: &str, ca: &str| {
@@ -109,7 +109,7 @@ fn t6_a_given_certificate_is_trusted_in_addition_to_the_others() {
     assert_answered(with("ca.pem", "other.pem"));
     assert_answered(with("other.pem", "ca.pem"));
     assert_answered(with("missing.pem", "ca.pem"));
-    // The variable replaces the certificates of the system.
+    // `SSL_CERT_FILE` replaces the certificates of the system.
     let run = server.call("localhost").env("SSL_CERT_FILE", "other.pem").assert();
     assert_failed(run, 69, "UnknownIssuer");
     let run = server.call("localhost").env("SSL_CERT_FILE", "missing.pem").assert();
@@ -246,7 +246,7 @@ fn t5_an_address_with_a_password_is_refused_without_showing_it() {
 
 // ---- proxies ---------------------------------------------------------------------------------
 
-/// Returns a call through a proxy that the environment configures.
+/// Returns a `claw-call` command that uses a proxy, which a variable configures.
 fn by_proxy(server: &Secure, url: &str, proxy: &str) -> Cmd {
     let cmd = call(&server.sandbox, url).args(["--ca", "ca.pem"]);
     cmd.env_remove("NO_PROXY").env("HTTPS_PROXY", proxy)
@@ -292,8 +292,8 @@ fn t6_the_variable_no_proxy_is_honoured() {
     let server = Secure::of(ELSEWHERE);
     let proxy = Proxy::to(server.front.address());
     let url = format!("https://{ELSEWHERE}");
-    for but in [ELSEWHERE, ".invalid", "*", "example.org, provider.invalid"] {
-        let run = by_proxy(&server, &url, &proxy.url()).env("NO_PROXY", but).assert();
+    for exception in [ELSEWHERE, ".invalid", "*", "example.org, provider.invalid"] {
+        let run = by_proxy(&server, &url, &proxy.url()).env("NO_PROXY", exception).assert();
         assert_failed(run, 69, "unreachable");
     }
     if let Some(ip) = own_address() {

@@ -12,7 +12,7 @@ use crate::conversations::{
 const MARKER: &str = "left out, sha256 ";
 
 /// Returns a conversation: a question, a call with this result, the assistant's reply to it, and a new prompt.
-fn one(result: impl Into<Value>) -> Conversation {
+fn with_result(result: impl Into<Value>) -> Conversation {
     Conversation::new().user("Look.").tool(result).assistant("Seen.").user("And now?")
 }
 
@@ -38,9 +38,9 @@ fn results(messages: &[Value]) -> Vec<Value> {
     blocks.filter(|block| block["type"] == "tool_result").map(|b| b["content"].clone()).collect()
 }
 
-/// Returns what is left of a result with this text after truncation.
+/// Truncates a conversation with this result. Returns what is left of the result, if it is a string.
 fn shortened(args: &[&str], result: impl Into<Value>) -> String {
-    let run = truncate(&Sandbox::new(), args, messages(&one(result))).assert();
+    let run = truncate(&Sandbox::new(), args, messages(&with_result(result))).assert();
     let found = results(&run.json());
     found[0].as_str().unwrap_or_default().to_owned()
 }
@@ -56,7 +56,7 @@ fn ends(shown: &str) -> (&str, &str) {
 
 #[test]
 fn v39_only_results_over_the_limit_change() {
-    // 0.3 of the window at 4 characters per token; claw0's window of 180000 gives 216000.
+    // The limit is 0.3 of the window at 4 characters per token; claw0's window of 180000 gives 216000.
     for (window, limit) in [("10000", 12_000), ("180000", 216_000)] {
         for length in [limit - 1, limit] {
             assert_eq!(shortened(&["--window", window], text(length)), text(length));
@@ -79,17 +79,17 @@ fn v40_l2_a_cut_moves_to_a_line_end_only_in_the_last_fifth_of_the_head() {
         assert_eq!(tail, "", "with --head-ratio 1, as in claw0, no tail is kept");
         head.len()
     };
-    let room = kept(None);
-    assert!(room > 11_000, "{room}");
+    let longest = kept(None);
+    assert!(longest > 11_000, "{longest}");
     for (at, head) in [
-        (0, room),
-        (100, room),
-        (room * 79 / 100, room),
-        (room * 81 / 100, room * 81 / 100),
-        (room - 1, room - 1),
-        (room + 1, room),
+        (0, longest),
+        (100, longest),
+        (longest * 79 / 100, longest),
+        (longest * 81 / 100, longest * 81 / 100),
+        (longest - 1, longest - 1),
+        (longest + 1, longest),
     ] {
-        assert_eq!(kept(Some(at)), head, "a line feed at {at} of {room}");
+        assert_eq!(kept(Some(at)), head, "a line feed at {at} of {longest}");
     }
 }
 
@@ -99,7 +99,7 @@ fn v41_d34_l2_the_end_is_kept() {
         let shown = shortened(&["--window", "10000"], format!("{}{end}", log(2000)));
         let (head, tail) = ends(&shown);
         assert!(tail.ends_with(end) && head.starts_with("step 1: "), "{end}");
-        // By default, the head gets seven tenths of the room and the tail three tenths, both cut at line ends.
+        // By default, the head gets seven tenths of the space and the tail three tenths, both cut at line ends.
         assert!(
             head.len() > 2 * tail.len() && tail.starts_with("step "),
             "{} {}",
@@ -127,7 +127,7 @@ fn v42_d36_l2_no_cut_inside_a_character_or_a_line_end() {
 #[test]
 fn v43_d35_l4_truncating_twice_changes_nothing_more() {
     let sandbox = Sandbox::new();
-    one(log(2000)).append(&sandbox, "s.jsonl");
+    with_result(log(2000)).append(&sandbox, "s.jsonl");
     for messages in [rebuild(&sandbox, "s.jsonl"), rebuild_meta(&sandbox, "s.jsonl")] {
         let once = truncate(&sandbox, &["--window", "8000"], messages).assert().success();
         truncate(&sandbox, &["--window", "8000"], once.get_output().stdout.clone())
@@ -140,7 +140,7 @@ fn v43_d35_l4_truncating_twice_changes_nothing_more() {
 #[test]
 fn v43_d35_shortening_a_result_again_leaves_one_marker() {
     let sandbox = Sandbox::new();
-    one(log(2000)).append(&sandbox, "s.jsonl");
+    with_result(log(2000)).append(&sandbox, "s.jsonl");
     for messages in [rebuild(&sandbox, "s.jsonl"), rebuild_meta(&sandbox, "s.jsonl")] {
         let once = truncate(&sandbox, &["--window", "8000"], messages.clone()).assert();
         let further =
@@ -171,9 +171,9 @@ fn digest(sandbox: &Sandbox, text: &str) -> String {
 fn shorten(sandbox: &Sandbox, window: &str) -> (u64, u64) {
     let args = ["--window", window, "--log", "json"];
     let run = stage(sandbox, "claw-truncate", &args, "s.jsonl");
-    let said: Value = serde_json::from_str(run.stderr_text()).expect("one line");
+    let report: Value = serde_json::from_str(run.stderr_text()).expect("one line");
     append(sandbox, "s.jsonl", run.get_output().stdout.clone());
-    let number = |name: &str| said[name].as_u64().expect("a size");
+    let number = |name: &str| report[name].as_u64().expect("a size");
     (number("before"), number("after"))
 }
 
@@ -195,7 +195,7 @@ fn audit_02_each_record_of_repeated_shortening_describes_the_original() {
     for list in [listed, quoting] {
         let whole: String = list.iter().filter_map(|block| block["text"].as_str()).collect();
         let sandbox = Sandbox::new();
-        one(Value::from(list)).append(&sandbox, "s.jsonl");
+        with_result(Value::from(list)).append(&sandbox, "s.jsonl");
         let (before, mut last) = (rebuild(&sandbox, "s.jsonl"), u64::MAX);
         for window in ["8000", "6000", "4000", "3000", "2990"] {
             let (_, after) = shorten(&sandbox, window);
@@ -225,7 +225,7 @@ fn audit_02_a_marker_that_a_tool_wrote_is_text() {
     let marker = "[... 4000 of 4096 bytes (80 lines) left out, sha256 0123456789abcdef ...]";
     let fake = format!("{}\n{marker}\n{}", "a".repeat(48), "b".repeat(48));
     let sandbox = Sandbox::new();
-    one(json!([{"type": "text", "text": fake}, {"type": "text", "text": log(600)}]))
+    with_result(json!([{"type": "text", "text": fake}, {"type": "text", "text": log(600)}]))
         .tool(fake.repeat(200))
         .append(&sandbox, "s.jsonl");
     for window in ["6000", "3000"] {
@@ -242,7 +242,7 @@ fn audit_02_a_marker_that_a_tool_wrote_is_text() {
 #[test]
 fn audit_02_a_result_changed_by_another_program_is_not_shortened_again() {
     let sandbox = Sandbox::new();
-    one(log(2000)).append(&sandbox, "s.jsonl");
+    with_result(log(2000)).append(&sandbox, "s.jsonl");
     shorten(&sandbox, "8000");
     let changed = rebuild_meta(&sandbox, "s.jsonl").replace("step 1: ", "Step one: ");
     truncate(&sandbox, &["--window", "4000", "--record"], changed)
@@ -261,7 +261,7 @@ fn v43_text_that_only_resembles_a_marker_is_text() {
 }
 
 #[test]
-fn v44_without_room_only_the_marker_is_left() {
+fn v44_without_space_for_text_only_the_marker_is_left() {
     for args in [
         &["--window", "10000", "--max-fraction", "0"][..],
         &["--window", "10000", "--max-fraction", "0.00001"],
@@ -315,10 +315,10 @@ fn l1_forty_results_of_8_kb_fit() {
 fn v46_l5_text_image_text_stay_in_order_with_ids_and_errors() {
     let image =
         json!({"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}});
-    let said = |text: String| json!({"type": "text", "text": text});
-    let list = json!([said(log(600)), image, said(log(600)), said("end".into())]);
-    let conversation = one(list).call("f", json!({})).record(
-        json!({"type": "tool_result", "tool_use_id": "call_2", "content": [said(log(900))], "is_error": true}),
+    let text_block = |text: String| json!({"type": "text", "text": text});
+    let list = json!([text_block(log(600)), image, text_block(log(600)), text_block("end".into())]);
+    let conversation = with_result(list).call("f", json!({})).record(
+        json!({"type": "tool_result", "tool_use_id": "call_2", "content": [text_block(log(900))], "is_error": true}),
     );
     let run = truncate(&Sandbox::new(), &["--window", "8000"], messages(&conversation)).assert();
     let all = run.json();
@@ -363,7 +363,8 @@ fn without_meta(line: &str) -> String {
 fn v48_l3_record_mode_gives_the_same_messages_as_message_mode() {
     let sandbox = Sandbox::new();
     let list = json!([{"type": "text", "text": log(700)}, {"type": "text", "text": "end"}]);
-    let conversation = one(log(2000)).tool(list).assistant("Done.").user("More.").tool("short");
+    let conversation =
+        with_result(log(2000)).tool(list).assistant("Done.").user("More.").tool("short");
     conversation.append(&sandbox, "s.jsonl");
     let (bytes, before) = (sandbox.read("s.jsonl"), rebuild(&sandbox, "s.jsonl"));
 
@@ -386,7 +387,7 @@ fn v48_l3_record_mode_gives_the_same_messages_as_message_mode() {
 #[test]
 fn a_record_states_the_kept_and_the_original_size() {
     let sandbox = Sandbox::new();
-    one(log(2000)).append(&sandbox, "s.jsonl");
+    with_result(log(2000)).append(&sandbox, "s.jsonl");
     let result = sandbox.read_json("s.jsonl").remove(3);
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
     let record = run.success().json_one();
@@ -407,7 +408,7 @@ fn a_record_states_the_kept_and_the_original_size() {
 #[test]
 fn d38_l3_the_marker_names_the_command_that_shows_the_original() {
     let sandbox = Sandbox::new();
-    one(log(2000)).append(&sandbox, "s.jsonl");
+    with_result(log(2000)).append(&sandbox, "s.jsonl");
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
     append(&sandbox, "s.jsonl", run.success().get_output().stdout.clone());
     let messages = rebuild(&sandbox, "s.jsonl");
@@ -421,7 +422,7 @@ fn d38_l3_the_marker_names_the_command_that_shows_the_original() {
 #[test]
 fn a_second_truncation_record_replaces_the_first() {
     let sandbox = Sandbox::new();
-    one(log(2000)).append(&sandbox, "s.jsonl");
+    with_result(log(2000)).append(&sandbox, "s.jsonl");
     for window in ["8000", "4000"] {
         let run = stage(&sandbox, "claw-truncate", &["--window", window], "s.jsonl");
         append(&sandbox, "s.jsonl", run.success().get_output().stdout.clone());
@@ -455,8 +456,8 @@ fn v37_d32_an_earlier_count_is_stale_in_a_pipe_too() {
 }
 
 #[test]
-fn without_meta_there_is_no_record() {
-    let messages = messages(&one(log(2000)));
+fn records_cannot_be_written_without_meta() {
+    let messages = messages(&with_result(log(2000)));
     truncate(&Sandbox::new(), &["--record", "--window", "8000"], messages)
         .assert()
         .code(65)
@@ -467,8 +468,8 @@ fn without_meta_there_is_no_record() {
 #[test]
 fn l7_exit_5_when_nothing_can_be_shortened() {
     let sandbox = Sandbox::new();
-    // It fits: the messages are passed on, and there is no record to write.
-    one("short").append(&sandbox, "fits.jsonl");
+    // If the messages fit, they are printed unchanged, and there is no record to print.
+    with_result("short").append(&sandbox, "fits.jsonl");
     let fits = rebuild_meta(&sandbox, "fits.jsonl");
     truncate(&sandbox, &["--window", "8000"], fits.clone())
         .assert()
@@ -479,7 +480,7 @@ fn l7_exit_5_when_nothing_can_be_shortened() {
         .code(5)
         .stdout("")
         .stderr(contains("no result can be shortened: "));
-    // It does not fit, and there is no result.
+    // These messages do not fit, but have no result to shorten.
     Conversation::plain(4, 5000).append(&sandbox, "talk.jsonl");
     let conversation = rebuild_meta(&sandbox, "talk.jsonl");
     truncate(&sandbox, &["--window", "8000"], conversation.clone())
@@ -492,7 +493,7 @@ fn l7_exit_5_when_nothing_can_be_shortened() {
 }
 
 #[test]
-fn l7_exit_5_when_the_request_stays_over_its_budget_but_the_result_is_written() {
+fn l7_exit_5_when_the_shortened_messages_still_exceed_the_budget() {
     let sandbox = Sandbox::new();
     Conversation::plain(4, 5000).tool(log(2000)).append(&sandbox, "s.jsonl");
     let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl"))
@@ -515,9 +516,9 @@ fn image(data: &str) -> Value {
 fn with_images() -> Conversation {
     let document =
         json!({"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}});
-    let said = |text: &str| json!({"type": "text", "text": text});
-    let first = json!([said("before"), image("AAAA"), said("after"), document]);
-    let shown = json!([said("And this?"), image("CCCC")]);
+    let text_block = |text: &str| json!({"type": "text", "text": text});
+    let first = json!([text_block("before"), image("AAAA"), text_block("after"), document]);
+    let shown = json!([text_block("And this?"), image("CCCC")]);
     Conversation::new()
         .user("Look.")
         .tool(first)
@@ -591,7 +592,7 @@ fn l5_a_truncation_that_names_a_missing_image_is_reported_and_ignored() {
             .stdout(before.clone())
             .stderr(contains("a truncation does not fit this result"));
     }
-    // A record whose `media` is not a list cannot be appended; one without `media` omits no image.
+    // A record whose `media` is not a list cannot be appended; a record without `media` omits no image.
     let mut wrong = record.clone();
     wrong["media"] = json!("AAAA");
     sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(wrong.to_string()).assert().code(65);
@@ -604,7 +605,7 @@ fn l5_a_truncation_that_names_a_missing_image_is_reported_and_ignored() {
 #[test]
 fn l6_less_than_the_minimum_gain_changes_nothing_and_ends_with_5() {
     let sandbox = Sandbox::new();
-    one(log(2000)).append(&sandbox, "s.jsonl");
+    with_result(log(2000)).append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
     let run = |least: &str, args: &[&str]| {
         let args = [&["--window", "8000", "--min-gain", least], args].concat();
@@ -618,7 +619,7 @@ fn l6_less_than_the_minimum_gain_changes_nothing_and_ends_with_5() {
         .stderr(contains("nothing changed: would save "));
     run("1000000", &["--record"]).code(5).stdout("").stderr(contains(", less than --min-gain"));
     // If the messages fit, 0 tokens are saved, which is less than 1.
-    one("short").append(&sandbox, "fits.jsonl");
+    with_result("short").append(&sandbox, "fits.jsonl");
     let fits = rebuild(&sandbox, "fits.jsonl");
     for (least, status) in [("0", 0), ("1", 5)] {
         let args = ["--window", "8000", "--min-gain", least];
@@ -627,9 +628,9 @@ fn l6_less_than_the_minimum_gain_changes_nothing_and_ends_with_5() {
 }
 
 #[test]
-fn l6_o1_later_turns_make_the_same_cut() {
+fn l6_o1_a_cut_does_not_change_in_later_turns() {
     let sandbox = Sandbox::new();
-    one(log(2000)).append(&sandbox, "s.jsonl");
+    with_result(log(2000)).append(&sandbox, "s.jsonl");
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
     append(&sandbox, "s.jsonl", run.success().get_output().stdout.clone());
     let before = rebuild(&sandbox, "s.jsonl");
@@ -645,17 +646,17 @@ fn m6_every_run_logs_one_outcome_with_tokens_before_and_after() {
     let outcome = |messages: &str, args: &[&str]| {
         let args = [&["--log", "json"], args].concat();
         let run = truncate(&sandbox, &args, messages).assert();
-        let said: Value = serde_json::from_str(run.stderr_text()).expect("one line");
-        let sizes = (said["before"].as_u64().expect("a size"), said["after"].as_u64());
-        let word = said["outcome"].as_str().unwrap_or_default().to_owned();
+        let report: Value = serde_json::from_str(run.stderr_text()).expect("one line");
+        let sizes = (report["before"].as_u64().expect("a size"), report["after"].as_u64());
+        let word = report["outcome"].as_str().unwrap_or_default().to_owned();
         (
             run.get_output().status.code().unwrap_or(-1),
-            said["status"].as_u64(),
+            report["status"].as_u64(),
             word,
             sizes.1.expect("a size") < sizes.0,
         )
     };
-    let (long, short) = (messages(&one(log(2000))), messages(&one("short")));
+    let (long, short) = (messages(&with_result(log(2000))), messages(&with_result("short")));
     let over = messages(&Conversation::plain(4, 5000).tool(log(2000)));
     let conversation = messages(&Conversation::plain(4, 5000));
     for (messages, args, expected) in [
@@ -674,7 +675,7 @@ fn m6_every_run_logs_one_outcome_with_tokens_before_and_after() {
 #[test]
 fn d33_the_numbers_in_a_refusal_are_used() {
     let sandbox = Sandbox::new();
-    one(text(7000)).append(&sandbox, "s.jsonl");
+    with_result(text(7000)).append(&sandbox, "s.jsonl");
     let run = |error: Value, args: &[&str]| {
         sandbox.write("failure", format!("{error}\n"));
         stage(&sandbox, "claw-truncate", &[&["--failure", "failure"], args].concat(), "s.jsonl")
@@ -688,7 +689,7 @@ fn d33_the_numbers_in_a_refusal_are_used() {
     let known =
         run(json!({"type": "error", "class": "overflow", "limit": 2000}), &["--window", "9000"]);
     assert_eq!(kept(&limit), kept(&known));
-    // A provider that counts about seven times as many tokens as we do needs a shorter request.
+    // If the provider counts about seven times as many tokens as our estimate, more has to be cut.
     let error = json!({"type": "error", "class": "overflow", "limit": 6000, "actual": 10_000});
     let dense = run(error, &[]);
     assert!(kept(&dense) < Some(4000), "{}", dense.stderr_text());
@@ -709,7 +710,7 @@ fn d33_the_numbers_in_a_refusal_are_used() {
 #[test]
 fn a_refused_request_ends_with_5_even_if_the_estimate_fits() {
     let sandbox = Sandbox::new();
-    one("short").append(&sandbox, "s.jsonl");
+    with_result("short").append(&sandbox, "s.jsonl");
     sandbox.write("failure", json!({"type": "error", "limit": 8000}).to_string());
     let messages = rebuild(&sandbox, "s.jsonl");
     truncate(&sandbox, &["--failure", "failure"], messages.clone())

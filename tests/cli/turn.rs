@@ -1,4 +1,5 @@
-//! claw-turn: turns through the overflow guard, turns with a provider that refuses requests, and turns that are killed.
+//! claw-turn: the steps of its overflow guard, providers that refuse requests, its prompt, reply and options, and turns
+//! that are killed.
 
 use std::collections::HashSet;
 use std::env;
@@ -25,7 +26,7 @@ fn builds_and_chat() -> Conversation {
     })
 }
 
-/// Returns a turn on `s.jsonl`, without a checkpoint afterwards.
+/// Returns a `claw-turn` command that sends [`PROMPT`] in `s.jsonl` and makes no checkpoint afterwards.
 fn turn(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(provider.env()).arg("--no-checkpoint").args(args);
     cmd.args(["-m", PROMPT, "s.jsonl"])
@@ -40,8 +41,8 @@ struct Case {
 }
 
 impl Case {
-    /// Runs a turn on a conversation with a provider that takes these steps. Returns the case and the result of the
-    /// turn.
+    /// Runs a turn on a conversation with a provider that answers with these steps. Returns the case and the result of
+    /// the turn.
     #[track_caller]
     fn new(conversation: &Conversation, steps: &[Step], args: &[&str]) -> (Case, Assert) {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -66,7 +67,7 @@ impl Case {
         records.filter(|record| record["type"] == kind).collect()
     }
 
-    /// Returns the number of requests for a reply, and of those for a summary.
+    /// Returns the number of requests for a reply, and the number of requests for a summary.
     fn requests(&self) -> (usize, usize) {
         let requests = self.provider.requests();
         let summaries = requests.iter().filter(|request| is_summary(request)).count();
@@ -75,7 +76,7 @@ impl Case {
 
     /// Checks that no request was sent twice.
     #[track_caller]
-    fn no_request_twice(&self) -> &Case {
+    fn assert_no_request_twice(&self) -> &Case {
         let requests = self.provider.requests();
         let bodies: HashSet<&[u8]> = requests.iter().map(|request| &request.body[..]).collect();
         assert_eq!(bodies.len(), requests.len());
@@ -85,7 +86,7 @@ impl Case {
 
 /// Checks that the requests broke no rule except the one about the window.
 #[track_caller]
-fn legal_but_for_the_window(provider: &FakeProvider) {
+fn assert_legal_but_for_the_window(provider: &FakeProvider) {
     let broken = provider.requests().into_iter().filter_map(|request| request.violation);
     let others: Vec<_> = broken.filter(|broken| broken.rule != "A12").collect();
     assert!(others.is_empty(), "{others:#?}");
@@ -117,7 +118,7 @@ fn v59_an_overflow_shortens_results_and_retries() {
         "claw-turn: overflow: shortening tool results\nclaw-truncate: shortened ",
     ));
     run.stderr(contains(" tokens\n")).stderr(contains("summar").not());
-    assert_eq!(case.no_request_twice().requests(), (2, 0));
+    assert_eq!(case.assert_no_request_twice().requests(), (2, 0));
     assert!(!case.added("truncation").is_empty() && case.added("compaction").is_empty());
     assert_eq!(case.added("error").len(), 1);
     assert_eq!(case.added("error")[0]["class"], "overflow");
@@ -128,7 +129,7 @@ fn v59_a_second_overflow_summarises() {
     let (case, run) = Case::new(&builds(), &[Step::Overflow, Step::Overflow], &[]);
     let run = run.success().stderr(contains("claw-turn: overflow: summarising the old part\n"));
     let run = run.stderr(contains("claw-compact: summarised ")).stderr(contains(" (1 call, "));
-    assert_eq!(case.no_request_twice().requests(), (3, 1));
+    assert_eq!(case.assert_no_request_twice().requests(), (3, 1));
     assert_eq!((case.added("compaction").len(), case.added("error").len()), (1, 2));
     // The last request begins with the summary, and its reply is printed.
     let last = case.provider.requests().pop().expect("a request");
@@ -142,7 +143,7 @@ fn v59_a_third_overflow_ends_the_turn() {
     let (case, run) =
         Case::new(&builds(), &[Step::Overflow, Step::Overflow, summary, Step::Overflow], &[]);
     run.code(3).stdout("");
-    assert_eq!(case.no_request_twice().requests(), (3, 1));
+    assert_eq!(case.assert_no_request_twice().requests(), (3, 1));
     assert_eq!((case.added("error").len(), case.provider.pending()), (3, 0));
     // The prompt is kept, so the turn can continue with a larger window.
     assert!(rebuild(&case.sandbox, "s.jsonl").contains(PROMPT));
@@ -152,13 +153,13 @@ fn v59_a_third_overflow_ends_the_turn() {
 fn v60_d33_with_nothing_to_shorten_the_stage_is_skipped() {
     let (case, run) = Case::new(&chat(), &[Step::Overflow], &[]);
     run.success().stderr(contains("claw-truncate: no result can be shortened: "));
-    assert_eq!(case.no_request_twice().requests(), (2, 1));
+    assert_eq!(case.assert_no_request_twice().requests(), (2, 1));
     assert!(case.added("truncation").is_empty());
     assert_eq!(case.added("compaction").len(), 1);
 }
 
 #[test]
-fn v60_d42_with_nothing_to_shorten_or_summarise_it_ends_after_one_request() {
+fn v60_d42_with_nothing_to_shorten_or_summarise_a_turn_ends_after_one_request() {
     let (case, run) =
         Case::new(&Conversation::new().user("x").assistant("y"), &[Step::Overflow], &[]);
     run.code(3)
@@ -253,13 +254,13 @@ fn v64_d44_a_failed_summary_drops_no_history() {
 }
 
 #[test]
-fn a_turn_continues_without_a_summary_by_the_model() {
+fn a_turn_continues_with_the_local_summary_if_the_model_fails() {
     let refused = || Step::error(401, "authentication_error", "no");
     let steps = [Step::Overflow, refused()];
     let (case, run) = Case::new(&chat(), &steps, &["--fallback", "local"]);
     run.success().stdout(contains(PROMPT)).stderr(contains("; trying local"));
     assert_eq!(case.added("compaction")[0]["strategy"], "local");
-    assert_eq!(case.no_request_twice().requests(), (2, 1));
+    assert_eq!(case.assert_no_request_twice().requests(), (2, 1));
     // The fallback is used both before an overflow and after one.
     let args = ["--fallback", "local", "--window", "4000"];
     let (case, run) = Case::new(&chat(), &[refused(), Step::Overflow, refused()], &args);
@@ -279,7 +280,7 @@ fn v65_the_output_limit_is_lowered_before_history_is_reduced() {
         .success()
         .stderr(contains("trying again with --max-tokens "));
     assert_eq!(provider.requests().len(), 2);
-    legal_but_for_the_window(&provider);
+    assert_legal_but_for_the_window(&provider);
     let kinds: Vec<Value> =
         sandbox.read_json("s.jsonl").iter().map(|r| r["type"].clone()).collect();
     assert!(!kinds.contains(&json!("truncation")) && !kinds.contains(&json!("compaction")));
@@ -307,7 +308,7 @@ fn v67_d43_a_restart_begins_with_a_request_that_fits() {
             .success()
             .stderr("");
         assert_eq!(provider.requests().len(), before + 1);
-        legal_but_for_the_window(&provider);
+        assert_legal_but_for_the_window(&provider);
     }
 }
 
@@ -332,7 +333,7 @@ fn compaction_begins_at_the_window_less_the_reserve() {
         let window = ["--window", "10000", "--reserve", &reserve];
         let (case, run) = Case::new(&chat(), &[], &[&window[..], &args].concat());
         let run = run.success();
-        assert_eq!(case.no_request_twice().requests(), expected, "{reserve} {args:?}");
+        assert_eq!(case.assert_no_request_twice().requests(), expected, "{reserve} {args:?}");
         assert_eq!(case.added("compaction").len(), expected.1);
         if expected.1 == 1 {
             run.stderr(contains(
@@ -355,7 +356,8 @@ fn a_failed_early_compaction_does_not_prevent_the_request() {
     run.success().stderr(contains("claw-compact: summary from 'claw-call' rejected: it is blank"));
 }
 
-/// The kept part is one long result: it is shortened, and no request that is too long by our estimate is sent.
+/// Nearly all of the conversation is one long result, so a compaction would save nothing. The result is shortened
+/// before the first request.
 #[test]
 fn l7_results_are_shortened_if_an_early_compaction_saves_nothing() {
     let conversation = Conversation::new().user("Build it.").tool(log(900));
@@ -553,7 +555,7 @@ fn v66_a_truncated_reply_is_kept_and_shown_and_the_exit_status_is_6() {
     assert_eq!(case.added("assistant")[0]["stop_reason"], "max_tokens");
 }
 
-/// The reply is kept; the prompt can be sent again at once, or be followed by another one.
+/// The reply is kept; the prompt can be sent again at once, or be followed by another prompt.
 #[test]
 fn audit_01_a_session_continues_after_a_reply_of_only_thinking() {
     let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
@@ -569,7 +571,7 @@ fn audit_01_a_session_continues_after_a_reply_of_only_thinking() {
         cmd.arg("s.jsonl").assert().success().stdout("Yes.\n").stderr(contains("final-thinking"));
         case.provider.all_legal();
         assert_eq!(case.added("assistant").len(), 2);
-        // Later messages do not change the messages that were sent.
+        // The messages that were sent are still the first messages of the transcript.
         let last = case.provider.requests().pop().expect("a request");
         let sent = last.messages();
         let now = case.sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success().json();
@@ -578,7 +580,7 @@ fn audit_01_a_session_continues_after_a_reply_of_only_thinking() {
 }
 
 #[test]
-fn every_stage_is_in_the_log_as_json_too() {
+fn with_log_json_every_stage_writes_a_json_line() {
     let (_, run) = Case::new(&builds(), &[Step::Overflow, Step::Overflow], &["--log", "json"]);
     let run = run.success();
     let line = |line: &str| serde_json::from_str::<Value>(line).expect("a JSON line");
@@ -625,7 +627,7 @@ fn the_model_can_be_any_program_that_reads_messages_and_writes_records() {
         test $n -gt 2 || exit 3
         echo '{"type":"assistant","content":"A word.","stop_reason":"end_turn"}'"#,
     );
-    // The provider refuses without details, and all stages still run in order.
+    // The program reports an overflow without details, and all stages still run in order.
     let cmd =
         sandbox.cmd("claw-turn").args(["--window", "9000", "--no-proactive", "--call", "model"]);
     cmd.args(["-m", PROMPT, "s.jsonl"])
@@ -683,11 +685,11 @@ fn a_transcript_of_another_program_passes_every_stage() {
     ];
     assert!(names.iter().all(|name| name.starts_with("\"@")), "{names:?}");
     turn(&sandbox, &provider, &[]).assert().success().stderr(contains("overflow").not());
-    legal_but_for_the_window(&provider);
+    assert_legal_but_for_the_window(&provider);
 }
 
 #[test]
-fn two_turns_at_once_lose_nothing() {
+fn two_concurrent_turns_lose_nothing() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new();
     (0..2).for_each(|_| provider.script(Step::Hang(Duration::from_millis(200))));
@@ -810,8 +812,8 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
         let kill = ["-s", signal, "--", &format!("-{}", child.id())].map(str::to_owned);
         let _ = Command::new("kill").args(kill).status();
         let end = child.wait().expect("an exit status");
-        let own = [Some(0), Some(143)].contains(&end.code()) || end.signal().is_some();
-        assert!(own, "round {round}: {end}");
+        let is_expected = [Some(0), Some(143)].contains(&end.code()) || end.signal().is_some();
+        assert!(is_expected, "round {round}: {end}");
 
         let left = sandbox.read("s.jsonl");
         assert!(left.starts_with(&base), "round {round}");
@@ -824,7 +826,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
         // With one more prompt, the transcript can be sent and gets a reply.
         assert!(messages.len() >= 2, "round {round}");
         run(&provider).assert().success().stdout(contains(PROMPT));
-        legal_but_for_the_window(&provider);
+        assert_legal_but_for_the_window(&provider);
         sandbox.sh("rm -rf claw-turn.*").assert().success();
     }
     assert!(seen.len() > 2, "expected kills at different points: {seen:?}");

@@ -10,14 +10,14 @@ use crate::common::{AssertExt, Sandbox, rules};
 use crate::conversations::{append, log, words};
 
 const WINDOW: u64 = 4000;
-/// The number of turns in a normal run and in a full run.
+/// The number of turns normally, and if `CLAW_TEST_FULL` is set.
 const TURNS: [usize; 2] = [24, 500];
 /// The most requests for one turn: three for its reply (unchanged, shortened, summarised), and three for each of two
 /// summaries (before an overflow and after one).
 const MAX_CALLS: usize = 3 + 2 * 3;
 
-/// The beginning of the first prompt; [`RULES`] follow. Replies repeat the first hundred characters of a prompt. This
-/// text is longer, so they do not repeat the rules.
+/// The beginning of the first prompt; [`RULES`] follow. The fake provider's replies repeat the first hundred characters
+/// of a prompt. This text is longer, so that they do not repeat the rules.
 const GREETING: &str = "Hello! Over the next days we are going to look after the website of a small \
                         museum in Lyon, its pages, its pictures and its shop.";
 const RULES: &str = "Never push to main. Always answer in French. You must not delete pictures without \
@@ -39,18 +39,18 @@ fn prompt(turn: usize) -> String {
     }
 }
 
-/// Appends a call and its long result, which come before some turns.
+/// Appends a tool call and its long result, as some turns have before their prompt.
 fn tool(sandbox: &Sandbox, turn: usize) {
     let id = format!("call_{turn}");
     let call =
         json!({"type": "tool_use", "tool_use_id": id, "name": "build", "input": {"n": turn}});
-    let said = format!("run {turn}\n{}", log(100 + turn % 7 * 60));
-    let result = json!({"type": "tool_result", "tool_use_id": id, "content": said});
+    let output = format!("run {turn}\n{}", log(100 + turn % 7 * 60));
+    let result = json!({"type": "tool_result", "tool_use_id": id, "content": output});
     append(sandbox, "s.jsonl", format!("{call}\n{result}\n"));
 }
 
 /// Returns all text of a request's messages.
-fn said(request: &Recorded) -> String {
+fn request_text(request: &Recorded) -> String {
     let texts = |content: &Value| match content {
         Value::String(text) => text.clone(),
         other => {
@@ -61,7 +61,7 @@ fn said(request: &Recorded) -> String {
     request.messages().iter().map(|message| texts(&message["content"]) + "\n").collect()
 }
 
-/// Runs a session of this many turns. Checks each turn, all requests, the content of the last request, and the
+/// Runs a session of this many turns, and checks each turn, all requests, the content of the last request, and the
 /// transcript.
 fn session(turns: usize, args: &[&str]) {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().window(WINDOW));
@@ -88,7 +88,11 @@ fn session(turns: usize, args: &[&str]) {
     let bodies: HashSet<&[u8]> = requests.iter().map(|request| &request.body[..]).collect();
     assert_eq!(bodies.len(), requests.len(), "a request was sent twice");
     let last = requests.last().expect("a request");
-    assert!(said(last).contains(RULES) && said(last).contains(SUMMARY), "{}", said(last));
+    assert!(
+        request_text(last).contains(RULES) && request_text(last).contains(SUMMARY),
+        "{}",
+        request_text(last)
+    );
 
     sandbox.cmd("claw-check").arg("s.jsonl").assert().success().stdout("");
     let records = sandbox.read_json("s.jsonl");
@@ -99,7 +103,7 @@ fn session(turns: usize, args: &[&str]) {
     assert!(count("truncation") > 0, "no result was shortened");
 }
 
-/// Checks that accepted requests were within the window, and that refused ones were refused only for their size.
+/// Checks that accepted requests were within the window, and that other requests were refused only for their size.
 fn within_the_window(requests: &[Recorded]) {
     for request in requests {
         let body = request.json.as_ref().expect("JSON");

@@ -1,4 +1,4 @@
-//! The scanner and serde_json agree about a text. The fuzz target `scan` uses this law, too.
+//! The law that our JSON scanner and serde_json agree about every text. The fuzz target `scan` uses this law, too.
 
 use clawutils::json::{self, Object};
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ const MAX_TEXTS: usize = 100;
 /// objects, elements of arrays, and so on.
 ///
 /// # Errors
-/// Reports where they disagree.
+/// Reports where the parsers disagree.
 pub fn on(text: &str) -> Result<bool, String> {
     among_others(text)?;
     let mut texts = vec![text];
@@ -24,8 +24,8 @@ pub fn on(text: &str) -> Result<bool, String> {
     Ok(is_object.unwrap_or_default())
 }
 
-/// Checks that an object that the scanner finds before further text is also an object to serde_json and has no line
-/// feed.
+/// Checks that, if the text is followed by further text, the first object that the scanner finds is also an object to
+/// serde_json and has no line feed.
 fn among_others(text: &str) -> Result<(), String> {
     let (mut spans, many) = (Vec::new(), [text, "\n", text].concat());
     let Some((end, _)) = Object::scan(&many, &mut spans) else { return Ok(()) };
@@ -83,7 +83,7 @@ fn differs<T>(
     Err(format!("{what} in {text:?}: the scanner reads {fast:?}, serde_json {slow:?}"))
 }
 
-/// Returns the offset and the length of a part of a text.
+/// Returns the offset and the length of `part`, which is a slice of `text`.
 fn place(text: &str, part: &str) -> (usize, usize) {
     ((part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize), part.len())
 }

@@ -1,4 +1,4 @@
-//! Laws for any bytes that are read as a transcript. The fuzz targets use them, too.
+//! Laws for any bytes that are read as a transcript. The fuzz targets use these laws, too.
 
 use super::rules;
 use clawutils::input::Input;
@@ -27,7 +27,7 @@ pub fn lines(messages: &[Message<'_>]) -> Vec<String> {
     messages.iter().map(Message::to_json).collect()
 }
 
-/// Compares two lists of lines, and reports the first difference.
+/// Checks that two lists of lines are equal. Reports the first difference.
 pub fn same(what: &str, one: &[String], other: &[String]) -> Law {
     if one == other {
         return Ok(());
@@ -39,8 +39,8 @@ pub fn same(what: &str, one: &[String], other: &[String]) -> Law {
 
 // ---- a provider accepts it ------------------------------------------------------------------
 
-/// Checks that a finished request is accepted, and that an unfinished one is accepted once a user message is added.
-/// [`judge`] decides; it shares no code with rebuild.
+/// Checks that a provider accepts finished messages, and accepts unfinished messages once a user message is appended,
+/// and that [`violations`] agrees. [`judge`] stands for the provider; it shares no code with rebuild.
 pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
     is_sound(messages)?;
     let broken = violations(messages);
@@ -66,17 +66,17 @@ pub fn is_sound(messages: &[Message<'_>]) -> Law {
     }
 }
 
-/// Returns the verdict of an independent judge on a request with these messages.
+/// Returns the verdict of the fake provider's rules on a request with these messages.
 pub fn judge(messages: &[Message<'_>]) -> rules::Verdict {
     let raw =
         format!(r#"{{"model":"m","max_tokens":1,"messages":[{}]}}"#, lines(messages).join(","));
     rules::parse(raw.as_bytes()).and_then(|body| rules::check(&body, raw.as_bytes()))
 }
 
-// ---- growth: prompt caching depends on it ---------------------------------------------------
+// ---- appended records extend only the end ---------------------------------------------------
 
-/// Checks that all messages but the last are unchanged, and that the last one is only extended. The only
-/// exception: the placeholder result of an interrupted call may be replaced by the real one.
+/// Checks that `now` begins with the messages of `then`, unchanged except that the last of them may be extended. The
+/// only exception is that the real result of an interrupted call may replace its placeholder.
 pub fn only_grows(then: &[Message<'_>], now: &[Message<'_>]) -> Law {
     let Some((last, settled)) = then.split_last() else { return Ok(()) };
     let mut now = now.to_vec();
@@ -104,9 +104,9 @@ fn interrupt_again<'a>(now: &mut Message<'a>, then: &Message<'a>) {
     }
 }
 
-/// Returns true if `grown` has all blocks of `last`, in order, and the first block inserted between them, if any, is a
-/// result: results are in the order of their calls, so a late one may come before old ones. Any blocks may follow the
-/// last of them.
+/// Returns true if `grown` has all blocks of `last`, in the same order, and the first block inserted before one of
+/// them, if any, is a result. (Results are in the order of their calls, so a late result may precede older results.)
+/// Any blocks may follow those of `last`.
 fn holds_all_of(grown: &Message<'_>, last: &Message<'_>) -> bool {
     let (short, long) = (last.content.clone().into_blocks(), grown.content.clone().into_blocks());
     let mut rest = long.iter();

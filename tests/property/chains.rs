@@ -1,6 +1,6 @@
-//! Laws of long sessions. After any sequence of operations on a transcript, a provider accepts the request. It is
-//! within its target size and has all pinned text, or all of the user's text if no target size is set. Every
-//! operation can be undone.
+//! Laws of long sessions. After any sequence of operations on a transcript, a provider accepts the request, and all
+//! operations can be undone. If a target size is set, each compaction stays within it and keeps all pinned text;
+//! otherwise, all text of the user is kept.
 
 use serde_json::json;
 
@@ -29,10 +29,10 @@ struct Session {
     /// The same transcript without the operations.
     plain: File,
     /// The user's texts in the added turns.
-    said: Vec<String>,
-    /// The texts in `said` that are pinned.
+    user_texts: Vec<String>,
+    /// The texts in `user_texts` that are pinned.
     pinned: Vec<String>,
-    /// True if requests have a target size; then text that is not pinned may be dropped.
+    /// True if compactions have a target size; then text that is not pinned may be dropped.
     has_target: bool,
     state: u64,
 }
@@ -40,8 +40,8 @@ struct Session {
 /// Applies truncations, compactions from every source, checkpoints, retries and retractions, in a random order.
 pub fn of_chains(conversation: &Conversation) -> Law {
     let bytes = conversation.write().bytes;
-    // Some conversations are skipped, as in `of_views`: if the first result of a call is covered by a compaction, its
-    // second result would be paired with another call.
+    // Some conversations are skipped, as in `of_views`: if a compaction covers a call and its first result, a second
+    // result of the call would be paired with another call.
     let has_seconds = || -> Result<bool, String> {
         let found = rebuild(&bytes)?.findings;
         Ok(found.iter().any(|found| *found.rule == DUPLICATE_RESULT))
@@ -55,7 +55,7 @@ pub fn of_chains(conversation: &Conversation) -> Law {
     let mut session = Session {
         file: File::new(bytes.clone()),
         plain: File::new(bytes),
-        said: Vec::new(),
+        user_texts: Vec::new(),
         pinned: Vec::new(),
         has_target: state.is_multiple_of(2),
         state,
@@ -96,7 +96,7 @@ impl Session {
     /// Adds a turn: user text, which is pinned in about a third of the turns, a reply with a call, its result, and an
     /// answer.
     fn turn(&mut self) -> Law {
-        let n = self.said.len();
+        let n = self.user_texts.len();
         let long = "many new words on a line ".repeat(1 + self.below(9) as usize);
         let (words, is_pinned) = (format!("Request number {n}, please."), self.below(3) == 0);
         let mut user = json!({"type": "user", "content": words});
@@ -104,7 +104,7 @@ impl Session {
             user["pin"] = true.into();
             self.pinned.push(words.clone());
         }
-        self.said.push(words);
+        self.user_texts.push(words);
         let id = format!("new_{n}");
         for record in [
             user,
@@ -209,7 +209,7 @@ impl Session {
         let messages = rebuild(&self.file.bytes)?.messages;
         is_accepted(&messages, &self.file.bytes)?;
         let text = lines(&messages).concat();
-        let words = if self.has_target { &self.pinned } else { &self.said };
+        let words = if self.has_target { &self.pinned } else { &self.user_texts };
         match words.iter().find(|words| !text.contains(words.as_str())) {
             Some(words) => Err(format!("'{words}' is missing from {text}")),
             None => Ok(()),

@@ -25,7 +25,7 @@ impl Choices {
     }
 }
 
-/// SplitMix64: it is small, and every seed works equally well.
+/// Returns the next number of SplitMix64, a small generator for which every seed works equally well.
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;

@@ -1,5 +1,5 @@
-//! Conversations generated from choices: turns in our own format, in both formats of claw0, and as messages, to
-//! which disorder and damage are added.
+//! Conversations generated from choices: turns in our own format, in both formats of claw0, and as messages. Then
+//! records are dropped, repeated and moved, and view records and damage are added.
 
 use super::choices::Choices;
 use super::records::{
@@ -8,7 +8,7 @@ use super::records::{
 
 /// Generates a conversation.
 pub fn conversation(choices: &mut Choices) -> Conversation {
-    let mut generator = Generator { choices, next: 0, calls: Vec::new(), bodies: Vec::new() };
+    let mut generator = Generator { choices, last: 0, calls: Vec::new(), bodies: Vec::new() };
     for _ in 0..1 + generator.choices.below(6) {
         generator.add_turn_or_records();
     }
@@ -21,13 +21,13 @@ pub fn conversation(choices: &mut Choices) -> Conversation {
 struct Generator<'c> {
     choices: &'c mut Choices,
     /// The last key or mark that was assigned.
-    next: usize,
+    last: usize,
     /// The ids of the calls made so far.
     calls: Vec<String>,
     bodies: Vec<(usize, Body)>,
 }
 
-/// JSON text after a mark.
+/// Parts of JSON strings that follow a mark.
 const TAILS: &[&str] = &[
     "",
     "words",
@@ -42,12 +42,13 @@ const TAILS: &[&str] = &[
 
 const BLANKS: &[&str] = &["", " ", "\\n\\t", "\\u00a0\u{3000}"];
 
-/// Call ids that are reused often. A provider rejects some of them.
+/// Call ids that are reused often. A provider rejects some of these ids.
 const IDS: &[&str] = &["t1", "t2", "t:1", "t.1", "t_1", "t_1_2", "日本", " ", "\u{2028}\"\\"];
 
+/// Contents of empty results, as JSON.
 const EMPTY: &[&str] = &[r#""""#, r#"" ""#, "[]", "null", r#"[{"type":"text","text":"\n"}]"#];
 
-/// Members of records that are not part of the messages, or are incomplete.
+/// Members of records that add nothing to the messages, because of their type or because they are incomplete.
 const SILENT: &[&str] = &[
     r#""type":"session","key":"a:b:c","label":"","created":"x","version":1"#,
     r#""type":"error","class":"overloaded","status":529,"message":"busy","model":"m""#,
@@ -88,8 +89,8 @@ const TORN: &[&[u8]] = &[
 
 impl Generator<'_> {
     fn mark(&mut self) -> usize {
-        self.next += 1;
-        self.next
+        self.last += 1;
+        self.last
     }
 
     fn add(&mut self, body: Body) {
@@ -141,7 +142,7 @@ impl Generator<'_> {
         self.add(Body::Assistant(look));
         for call in calls {
             let answer = self.answer(&call.id);
-            // Its own mark shows whether this copy was kept.
+            // The copy has its own mark, which shows whether it was kept.
             let mark = self.mark();
             self.add(Body::Call(Call { mark, ..call }));
             self.add(Body::Result(answer));
@@ -149,7 +150,7 @@ impl Generator<'_> {
         self.add(Body::Assistant(end));
     }
 
-    /// Adds a turn in claw0's first format: its results, followed by the rest of the turn.
+    /// Adds a turn in claw0's first format: the results of its calls come first, then the rest of the turn.
     fn first_turn(&mut self) {
         let calls: Vec<Call> = (0..1 + self.choices.below(3)).map(|_| self.call()).collect();
         for call in &calls {
@@ -201,13 +202,13 @@ impl Generator<'_> {
         self.add(body);
     }
 
-    /// Returns plain text.
+    /// Returns content with one text.
     fn words(&mut self, is_string: bool) -> Content {
         let mark = self.mark();
         Content { is_string, pieces: vec![Piece::Text(mark, self.choices.of_these(TAILS))] }
     }
 
-    /// Returns random content for a record, which may be invalid.
+    /// Returns random content, which may be invalid in a record of this role.
     fn content(&mut self, of_user: bool) -> Content {
         let pieces = (0..self.choices.below(4)).map(|_| self.piece(of_user)).collect();
         Content { is_string: self.choices.one_in(3), pieces }
@@ -246,7 +247,7 @@ impl Generator<'_> {
         Call { mark, id }
     }
 
-    /// Returns the id of an earlier call, or one that may still follow.
+    /// Returns the id of an earlier call, or one of [`IDS`], which may belong to any call or to none.
     fn some_call(&mut self) -> String {
         match self.choices.below(self.calls.len().min(200) + 1) {
             0 => self.choices.of_these(IDS).to_owned(),
@@ -292,7 +293,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Repeats a call or a result, with a mark of its own.
+    /// If the body at `from` is a call or a result, inserts a copy with its own mark at `to`.
     fn repeat(&mut self, from: usize, to: usize) {
         let mark = self.mark();
         let body = match &self.bodies[from].1 {
@@ -304,7 +305,7 @@ impl Generator<'_> {
         self.bodies.insert(to, (key, body));
     }
 
-    /// Inserts view records; each refers to a record before it.
+    /// Inserts view records. Each refers to a record before it, or, in some compactions, to a missing record.
     fn add_views(&mut self) {
         for _ in 0..self.choices.below(5) {
             let at = 1 + self.choices.below(self.bodies.len());

@@ -8,7 +8,8 @@ use super::choices::Choices;
 use clawutils::id::is_id;
 use clawutils::json::quote;
 
-/// Pieces of ids: legal ones, ids of other programs, and ids that become equal when they are made legal.
+/// Pieces of ids: legal characters, ids of other programs, and characters that are replaced, so that different ids may
+/// become equal.
 const PIECES: &[&str] = &[
     "a",
     "call",
@@ -29,7 +30,7 @@ const PIECES: &[&str] = &[
     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 ];
 
-/// Returns an id to store, often one that was used before, or a similar one.
+/// Returns an id to store, often one of `before` or a longer id that begins with it.
 fn id(choices: &mut Choices, before: &[String]) -> String {
     let mut id = String::new();
     if !before.is_empty() && choices.one_in(2) {
@@ -41,7 +42,7 @@ fn id(choices: &mut Choices, before: &[String]) -> String {
     if id.is_empty() { "a".to_owned() } else { id }
 }
 
-/// Checks the ids that are sent for generated calls, one per turn, each with a result.
+/// Checks the ids that are sent for generated calls after each turn. Each turn has one call and its result.
 ///
 /// # Errors
 /// Reports the stored ids, and the wrong ids that are sent for them.
@@ -57,7 +58,7 @@ pub fn are_legal_and_stable(seed: u64) -> Law {
              {{\"type\":\"tool_use\",\"tool_use_id\":{own},\"name\":\"f\",\"input\":{{}}}}\n\
              {{\"type\":\"tool_result\",\"tool_use_id\":{own},\"content\":\"of {turn}\"}}\n"
         ));
-        let told =
+        let fault =
             |what: &str, ids: &[String]| Err(format!("{what}: stored {stored:?}, sent {ids:?}"));
         let messages = rebuild(text.as_bytes())?.messages;
         let sent = |which: fn(&clawutils::messages::Message<'_>) -> Vec<String>| -> Vec<String> {
@@ -66,22 +67,22 @@ pub fn are_legal_and_stable(seed: u64) -> Law {
         let calls = sent(|message| message.calls().map(str::to_owned).collect());
         let results = sent(|message| message.results().map(str::to_owned).collect());
         if calls.len() != stored.len() || calls != results {
-            return told("calls and results differ", &results);
+            return fault("calls and results differ", &results);
         }
         if !calls.iter().all(|id| is_id(id)) {
-            return told("not legal", &calls);
+            return fault("not legal", &calls);
         }
         if calls.iter().collect::<HashSet<_>>().len() < calls.len() {
-            return told("not unique", &calls);
+            return fault("not unique", &calls);
         }
         if !calls.starts_with(&before) {
-            return told("earlier ids have changed", &calls);
+            return fault("earlier ids have changed", &calls);
         }
         let is_kept = |(at, id): (usize, &String)| {
             !is_id(id) || stored[..at].contains(id) || calls[..at].contains(id) || calls[at] == *id
         };
         if !stored.iter().enumerate().all(is_kept) {
-            return told("changed without need", &calls);
+            return fault("changed without need", &calls);
         }
         before = calls;
     }

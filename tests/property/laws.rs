@@ -28,7 +28,8 @@ pub fn values(messages: &[Message<'_>]) -> Result<Vec<Value>, String> {
 
 // ---- nothing is lost ------------------------------------------------------------------------
 
-/// Checks that every shown text and call appears once and in order, and that every result belongs to its call.
+/// Checks that every text and call that no view record hides appears once and in order, and that every result belongs
+/// to its call.
 fn nothing_is_lost(conversation: &Conversation, rebuilt: &Rebuilt) -> Law {
     let written = conversation.write();
     let view = model::view(conversation, &written);
@@ -42,7 +43,7 @@ fn nothing_is_lost(conversation: &Conversation, rebuilt: &Rebuilt) -> Law {
     let last_thoughts = last_thoughts(&view, &repeated);
     expected.words.retain(|mark| actual.words.contains(mark) || !last_thoughts.contains(mark));
     if expected != actual {
-        return Err(format!("the records say\n  {expected:?}\nand the messages\n  {actual:?}"));
+        return Err(format!("the records contain\n  {expected:?}\nbut the messages\n  {actual:?}"));
     }
     let summary = view.governing.map(|key| format!("s{key} so far"));
     let first = messages.first().map(|first| first["content"].to_string()).unwrap_or_default();
@@ -55,17 +56,17 @@ fn nothing_is_lost(conversation: &Conversation, rebuilt: &Rebuilt) -> Law {
     }
 }
 
-/// Returns the numbers of the shown calls that are missing from the messages. Each must follow a call with the
-/// same id, without user text between them.
+/// Returns the numbers, counted from 1, of the shown calls that are missing from the messages. Each missing call must
+/// follow a call with the same id, without user text between them.
 fn repeated(view: &model::View<'_>, actual: &Contents) -> Result<HashSet<usize>, String> {
-    let mut there = actual.calls.iter().map(|(mark, _)| *mark).peekable();
+    let mut found = actual.calls.iter().map(|(mark, _)| *mark).peekable();
     let (mut repeated, mut number, mut turn) = (HashSet::new(), 0, 0);
     let mut turns = HashMap::new();
     for item in &view.shown {
         turn += usize::from(item.is_from_user());
         for call in item.calls() {
             number += 1;
-            if there.next_if_eq(&call.mark).is_some() {
+            if found.next_if_eq(&call.mark).is_some() {
                 turns.insert(&call.id, turn);
             } else if turns.get(&call.id) == Some(&turn) {
                 repeated.insert(number);
@@ -111,10 +112,10 @@ fn last_thoughts(view: &model::View<'_>, repeated: &HashSet<usize>) -> HashSet<u
     last
 }
 
-// ---- ways to read ---------------------------------------------------------------------------
+// ---- ways of reading ------------------------------------------------------------------------
 
-/// Checks that all ways to read give the same messages: twice, message by message, in parts, from a file and from
-/// memory.
+/// Checks that all ways to read a transcript give the same messages: a second time, message by message, from a file,
+/// and split into several inputs.
 fn is_the_same_however_read(bytes: &[u8], rebuilt: &Rebuilt) -> Law {
     let expected: Vec<String> = rebuilt.messages.iter().map(Message::to_line).collect();
     let input = || Input::memory("t", bytes.to_vec());
@@ -150,7 +151,7 @@ fn file(bytes: &[u8]) -> Result<Input, String> {
     file().map_err(|error| error.to_string())
 }
 
-// ---- growth: prompt caching depends on it ---------------------------------------------------
+// ---- appended records extend only the end ---------------------------------------------------
 
 /// Checks that, unless a view record is added, appending records leaves all messages but the last unchanged and only
 /// extends the last. The only exception is a late result, which replaces its placeholder.
@@ -173,8 +174,8 @@ pub fn appended_records_change_only_the_end(conversation: &Conversation) -> Law 
 
 // ---- preconditions of laws ------------------------------------------------------------------
 
-/// Returns true if every id belongs to only one record. If two records share an id, a view record that names it
-/// refers to the later one.
+/// Returns true if every id belongs to only one record. If two records share an id, a view record that names the id
+/// refers to the later record.
 pub fn has_plain_ids(conversation: &Conversation) -> bool {
     conversation.items.iter().all(|item| !matches!(item.id, Id::Same(_)))
 }

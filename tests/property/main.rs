@@ -1,4 +1,4 @@
-//! Laws that hold for every transcript, tried on thousands of generated ones.
+//! Laws that hold for every transcript, tried on thousands of generated transcripts.
 //!
 //! [`generate`] makes a conversation from a seed, [`records`] writes it, and [`model`] states what its messages
 //! must contain. [`any`], [`laws`], [`views`], [`chains`] and [`shown`] are the laws; [`ids`], [`pairs`],
@@ -47,21 +47,21 @@ use std::thread;
 use choices::Choices;
 use records::Conversation;
 
-/// The number of conversations in a normal run.
+/// The number of conversations without `CLAW_TEST_FULL`.
 const CONVERSATIONS: u64 = 10_000;
-/// The number of conversations in a full run.
+/// The number of conversations in a full run, with `CLAW_TEST_FULL`.
 const CONVERSATIONS_IN_FULL: u64 = 1_000_000;
 
-/// The number of cases in a full run of laws that take longer, such as those of chains, where each step rebuilds
+/// The number of cases in a full run for laws that take longer, such as the laws of chains, where each step rebuilds
 /// several times.
-const CHAINS_IN_FULL: u64 = 100_000;
+const SLOW_CASES_IN_FULL: u64 = 100_000;
 
 /// Tries a law on all conversations.
 fn holds(law: fn(&Conversation) -> any::Law) {
     holds_for(CONVERSATIONS_IN_FULL, law);
 }
 
-/// Tries a law with this number of conversations in a full run, one half in each of two threads.
+/// Tries a law on conversations, `in_full` of them in a full run, one half in each of two threads.
 fn holds_for(in_full: u64, law: fn(&Conversation) -> any::Law) {
     if let Some(seed) = env::var("CLAW_TEST_SEED").ok().and_then(|seed| seed.parse().ok()) {
         return try_seed(law, seed);
@@ -91,11 +91,11 @@ fn try_seed(law: fn(&Conversation) -> any::Law, seed: u64) {
 fn broken(law: fn(&Conversation) -> any::Law, conversation: &Conversation) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(|| law(conversation))) {
         Ok(outcome) => outcome.err(),
-        Err(cause) => Some(format!("panic: {}", words(cause.as_ref()))),
+        Err(cause) => Some(format!("panic: {}", panic_message(cause.as_ref()))),
     }
 }
 
-fn words(cause: &(dyn Any + Send)) -> String {
+fn panic_message(cause: &(dyn Any + Send)) -> String {
     let text = cause.downcast_ref::<String>().cloned();
     text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
@@ -131,8 +131,8 @@ fn g8_views_show_the_planned_messages_and_can_be_undone() {
 }
 
 #[test]
-fn n2_n5_d38_chains_of_views_stay_valid_and_can_be_undone() {
-    holds_for(CHAINS_IN_FULL, chains::of_chains);
+fn n2_n5_d38_chains_of_operations_stay_valid_and_can_be_undone() {
+    holds_for(SLOW_CASES_IN_FULL, chains::of_chains);
 }
 
 #[test]
@@ -153,9 +153,9 @@ fn h7_sent_ids_are_legal_unique_and_stable() {
 }
 
 #[test]
-fn a_tree_gives_the_messages_of_its_path() {
+fn a_tree_gives_the_messages_of_its_path_and_survives_damage() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
-    for seed in 0..if is_full { CHAINS_IN_FULL } else { CONVERSATIONS / 40 } {
+    for seed in 0..if is_full { SLOW_CASES_IN_FULL } else { CONVERSATIONS / 40 } {
         let held = trees::give_the_messages_of_their_path(seed);
         if let Err(why) = held.and_then(|()| trees::survive_damage(seed)) {
             panic!("seed {seed}: {why}");
@@ -164,9 +164,9 @@ fn a_tree_gives_the_messages_of_its_path() {
 }
 
 #[test]
-fn audit_02_results_that_are_shortened_repeatedly_keep_their_original() {
+fn audit_02_results_that_are_shortened_repeatedly_can_be_restored() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
-    for seed in 0..if is_full { CHAINS_IN_FULL } else { CONVERSATIONS / 100 } {
+    for seed in 0..if is_full { SLOW_CASES_IN_FULL } else { CONVERSATIONS / 100 } {
         if let Err(why) = shortened::repeatedly(seed) {
             panic!("seed {seed}: {why}");
         }
@@ -181,7 +181,7 @@ fn s4_all_sent_content_is_shown_and_never_becomes_structure() {
 #[test]
 fn s4_no_text_becomes_structure_of_the_document() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
-    for seed in 0..if is_full { CHAINS_IN_FULL } else { CONVERSATIONS / 4 } {
+    for seed in 0..if is_full { SLOW_CASES_IN_FULL } else { CONVERSATIONS / 4 } {
         if let Err(why) = shown::of_texts(&mut Choices::seeded(seed)) {
             panic!("seed {seed}: {why}");
         }
@@ -191,7 +191,7 @@ fn s4_no_text_becomes_structure_of_the_document() {
 #[test]
 fn audit_29_markdown_in_pieces_is_laid_out_like_the_whole() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
-    for seed in 0..if is_full { CHAINS_IN_FULL } else { CONVERSATIONS / 4 } {
+    for seed in 0..if is_full { SLOW_CASES_IN_FULL } else { CONVERSATIONS / 4 } {
         if let Err(why) = shown::of_streams(&mut Choices::seeded(seed)) {
             panic!("seed {seed}: {why}");
         }

@@ -97,7 +97,7 @@ pub struct Contents {
 }
 
 /// Returns the content of the shown items. `repeated` has the numbers of the calls that are dropped because
-/// their reply already has one with the same id.
+/// their reply already has a call with the same id.
 pub fn expected(view: &View<'_>, repeated: &HashSet<usize>) -> Contents {
     let mut words = Vec::new();
     let mut pairs = Pairs::default();
@@ -138,13 +138,13 @@ pub fn expected(view: &View<'_>, repeated: &HashSet<usize>) -> Contents {
     Contents { words, calls: calls.collect() }
 }
 
-/// Calls and results by id. A result belongs to the nearest call before it with its id, if that has none yet.
+/// Calls and results by id. A result belongs to the nearest call before it with its id, if that call has no result yet.
 /// Results that precede every call with their id wait for the next calls, one for each. A call takes such an
 /// early result when a user text or the next reply ends its own reply, unless a result has followed the call by then.
 #[derive(Default)]
 struct Pairs {
     calls: Vec<Asked>,
-    /// The number of calls, including those that are dropped.
+    /// The number of calls so far, including those that are dropped.
     number: usize,
     /// For each id its newest call (a position in `calls`), and the results that wait for a call.
     by_id: BTreeMap<String, (Option<usize>, VecDeque<Answered>)>,
@@ -174,7 +174,7 @@ impl Pairs {
         }
     }
 
-    /// Continues the current reply with an assistant record, or begins one.
+    /// Continues the current reply with an assistant record, or begins a reply.
     fn continue_reply(&mut self) {
         if let Some(reply) = &self.reply {
             let mut calls = reply.calls.iter();
@@ -236,7 +236,7 @@ pub fn actual(messages: &[Value]) -> Result<Contents, String> {
                 Some("tool_result") => {}
                 _ => match mark(&block, 'w') {
                     Some(mark) => actual.words.push(mark),
-                    // Text that rebuild adds is at the beginning.
+                    // Only the first two messages can have text that rebuild adds.
                     None if n < 2 => {}
                     None => return Err(format!("content without a record: {block}")),
                 },
@@ -254,7 +254,7 @@ pub fn blocks(message: &Value) -> Vec<Value> {
     }
 }
 
-/// Returns the results in a message, by the ids of their calls.
+/// Returns the results in a message, keyed by the ids of their calls.
 fn results(message: &Value) -> BTreeMap<String, Answered> {
     let blocks = blocks(message);
     let results = blocks.iter().filter(|block| block["type"] == "tool_result");

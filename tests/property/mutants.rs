@@ -6,14 +6,14 @@ use std::{env, fs};
 use super::agree;
 use super::choices::Choices;
 
-/// The number of mutants in a normal run.
+/// The number of mutants without `CLAW_TEST_FULL`.
 const MUTANTS: usize = 60_000;
-/// The number of mutants in a full run.
+/// The number of mutants in a full run, with `CLAW_TEST_FULL`.
 const MUTANTS_IN_FULL: usize = 10_000_000;
-/// The longest record to change, in bytes; longer ones would only take more time.
+/// The longest record to change, in bytes; longer records would only take more time.
 const LONGEST: usize = 2000;
 
-/// Records that our readers rarely meet.
+/// JSON texts with syntax that is rare in transcripts.
 const ODD: &[&str] = &[
     "{}",
     " { \"a\" : [ ] , \"b\" : { } } ",
@@ -22,7 +22,7 @@ const ODD: &[&str] = &[
     r#"[{"type":"text","text":"a"},{"type":"text","text":"[{\"b\":1}]"},[[[0]]],-1,1.5e300]"#,
 ];
 
-/// Tokens, whole and broken.
+/// Valid and invalid tokens.
 #[rustfmt::skip]
 const TOKENS: &[&str] = &[
     "{", "}", "[", "]", ":", ",", "\"", "\"\"", "\"a\"", "\"a\":", "{}", "[]", "null", "true",
@@ -126,7 +126,7 @@ fn change_byte(bytes: &mut Vec<u8>, choices: &mut Choices) {
     }
 }
 
-/// Removes some bytes, or everything from a position on.
+/// Removes a few bytes, or everything after a position.
 fn cut(bytes: &mut Vec<u8>, choices: &mut Choices) {
     let from = choices.below(bytes.len() + 1);
     let most = bytes.len() - from;
@@ -134,7 +134,7 @@ fn cut(bytes: &mut Vec<u8>, choices: &mut Choices) {
     bytes.drain(from..from + count);
 }
 
-/// Replaces some bytes with as many of another record.
+/// Replaces some bytes with as many bytes of another record.
 fn splice(bytes: &mut Vec<u8>, other: &[u8], choices: &mut Choices) {
     let from = choices.below(other.len() + 1);
     let part = &other[from..(from + choices.below(60)).min(other.len())];
@@ -158,7 +158,8 @@ fn change_value(bytes: &mut Vec<u8>, choices: &mut Choices) {
     bytes.splice(from..to, choices.of_these(VALUES).bytes());
 }
 
-/// Returns the bounds of the next value after a colon, from a random token on, or else of that token.
+/// Returns the bounds of the first value that directly follows a colon, from a random token on. Objects, arrays and
+/// values of one byte are skipped. If no value is found, returns the bounds of the random token.
 fn value(bytes: &[u8], choices: &mut Choices) -> (usize, usize) {
     let tokens = tokens(bytes);
     let from = choices.below(tokens.len());
@@ -169,7 +170,7 @@ fn value(bytes: &[u8], choices: &mut Choices) -> (usize, usize) {
     tokens[(from..tokens.len()).find(is_value).unwrap_or(from)]
 }
 
-/// Inserts a blank between two tokens.
+/// Inserts white space or a control character before a token.
 fn put_blank(bytes: &mut Vec<u8>, choices: &mut Choices) {
     let tokens = tokens(bytes);
     let (at, _) = tokens[choices.below(tokens.len())];

@@ -1,4 +1,4 @@
-//! Calls and results in every possible order, not only in those that seeds generate.
+//! Calls and results in every possible order, not only in the orders that are generated from seeds.
 
 use serde_json::Value;
 
@@ -23,10 +23,10 @@ const OTHERS: [&str; 3] = [
     r#"{"type":"error","class":"overloaded","status":529,"message":"busy","model":"m"}"#,
 ];
 
-/// Checks all orders of the records, without another record and with one at each place between them.
+/// Checks all orders of the records, alone and with each of [`OTHERS`] at every position.
 ///
 /// # Errors
-/// Reports an order that is paired wrongly or would be refused.
+/// Reports an order in which results are paired wrongly or a provider would refuse the messages.
 pub fn in_every_order() -> Law {
     for order in permutations(RECORDS.to_vec()) {
         paired(&order)?;
@@ -59,11 +59,11 @@ pub fn permutations<T: Clone>(list: Vec<T>) -> Vec<Vec<T>> {
 fn paired(records: &[&str]) -> Law {
     let user = [r#"{"type":"user","content":"go"}"#];
     let text = [&user, records, &user].concat().join("\n");
-    let told = |why: String| format!("{why}\n{text}");
-    let rebuilt = rebuild(text.as_bytes()).map_err(told)?;
-    is_accepted(&rebuilt.messages, text.as_bytes()).map_err(told)?;
+    let with_text = |why: String| format!("{why}\n{text}");
+    let rebuilt = rebuild(text.as_bytes()).map_err(with_text)?;
+    is_accepted(&rebuilt.messages, text.as_bytes()).map_err(with_text)?;
     if let Some(found) = rebuilt.findings.iter().find(|found| found.rule.name != "late-result") {
-        return Err(told(found.to_string()));
+        return Err(with_text(found.to_string()));
     }
     let messages = values(&rebuilt.messages)?;
     let mut calls: Vec<String> = Vec::new();
@@ -82,10 +82,10 @@ fn paired(records: &[&str]) -> Law {
             })
             .collect();
         if found != expected {
-            return Err(told(format!("{found:?} instead of {expected:?}")));
+            return Err(with_text(format!("{found:?} instead of {expected:?}")));
         }
         calls.extend(ids.into_iter().map(str::to_owned));
     }
     calls.sort();
-    if calls == ["a", "b", "c"] { Ok(()) } else { Err(told(format!("calls: {calls:?}"))) }
+    if calls == ["a", "b", "c"] { Ok(()) } else { Err(with_text(format!("calls: {calls:?}"))) }
 }

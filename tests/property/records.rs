@@ -1,8 +1,8 @@
 //! Transcripts as lists of records with known content, and their bytes.
 //!
 //! Each piece of content has its own mark (`w12`, `r7`), so that it can be found in the messages. Records refer to
-//! each other by key, not by id or offset, so any of them can be dropped without changing the meaning of the
-//! rest.
+//! each other by key, not by id or offset, so any record can be dropped without changing the meaning of the
+//! others.
 
 use clawutils::json::quote;
 use clawutils::record::digest;
@@ -18,7 +18,7 @@ pub struct Conversation {
     pub items: Vec<Item>,
 }
 
-/// A record, or a line that is not one.
+/// A record, or a line that is not a record.
 #[derive(Clone)]
 pub struct Item {
     /// The name by which other records refer to it; unique in a conversation.
@@ -29,7 +29,7 @@ pub struct Item {
     pub body: Body,
     /// The bytes before it on its line.
     pub before: Before,
-    /// The bytes after it on its line, if it is the last there.
+    /// The bytes after it, which are written only if it is the last item on its line.
     pub after: &'static str,
 }
 
@@ -181,8 +181,8 @@ impl Conversation {
         out
     }
 
-    /// Returns true if an item is on the same line as the one before it. Rebuild recovers only complete records on such
-    /// a line, and after a torn record only the last one.
+    /// Returns true if an item is on the same line as the item before it. From such a line, rebuild recovers only
+    /// complete records, and after a torn record only the last record.
     fn shares_line(&self, index: usize) -> bool {
         let Some([before, item]) = index.checked_sub(1).and_then(|at| self.items.get(at..=index))
         else {
@@ -200,7 +200,7 @@ impl Conversation {
         starts.windows(2).map(|line| &self.items[line[0]..line[1]]).collect()
     }
 
-    /// Returns the position of an item.
+    /// Returns the index of the item with this key.
     pub fn position(&self, key: usize) -> Option<usize> {
         self.items.iter().position(|item| item.key == key)
     }
@@ -233,7 +233,7 @@ impl Written {
         if conversation.shares_line(index + 1) { here(self) } else { line }
     }
 
-    /// Returns the id and the position of a record that was already written.
+    /// Returns the id and the position of a record, or an id that no record has if the record is not written yet.
     fn reference(&self, conversation: &Conversation, key: usize) -> (String, u64) {
         let at = conversation.position(key).filter(|at| *at < self.ids.len());
         at.map_or_else(|| ("nowhere".to_owned(), 0), |at| (self.ids[at].clone(), self.places[at]))
@@ -256,7 +256,7 @@ impl Item {
         matches!(&self.body, Body::User(content) if content.held().iter().any(is_word))
     }
 
-    /// Writes the record, with `id` as its id.
+    /// Returns the bytes of the record, with `id` as its id.
     fn text(&self, id: &str, reference: impl Fn(usize) -> (String, u64)) -> Vec<u8> {
         let members = match &self.body {
             Body::Junk(bytes) => return bytes.to_vec(),

@@ -46,11 +46,11 @@ fn content(choices: &mut Choices) -> Value {
 
 /// Returns the full text of a result, as `rebuild` returns it if there is no truncation record.
 fn text_of(content: &Value) -> String {
-    let says = |block: &Value| {
+    let block_text = |block: &Value| {
         block["text"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
     };
     match content {
-        Value::Array(blocks) => blocks.iter().filter_map(says).collect(),
+        Value::Array(blocks) => blocks.iter().filter_map(block_text).collect(),
         other => other.as_str().unwrap_or_default().to_owned(),
     }
 }
@@ -100,10 +100,10 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
         return Err(format!("{} tokens, budget {budget}, at least {least}", outcome.after));
     }
     for record in &outcome.records {
-        let said: Value = serde_json::from_str(record).map_err(|error| error.to_string())?;
-        let index = said["tool_use_id"].as_str().and_then(|id| id[5..].parse().ok()).unwrap_or(0);
+        let parsed: Value = serde_json::from_str(record).map_err(|error| error.to_string())?;
+        let index = parsed["tool_use_id"].as_str().and_then(|id| id[5..].parse().ok()).unwrap_or(0);
         let whole = text_of(contents.get::<usize>(index).ok_or("a truncation of an unknown call")?);
-        if said["bytes"] != whole.len() || said["sha256"] != digest(&whole) {
+        if parsed["bytes"] != whole.len() || parsed["sha256"] != digest(&whole) {
             return Err(format!("{record} does not describe {whole:?}"));
         }
         file.append_view(record)?;
@@ -115,7 +115,7 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
     same("rebuilt with the records", &lines(&rebuilt.messages), &lines(&messages))?;
     let request = Request { messages: &rebuilt.messages, ..Request::default() };
     let tokens = Estimate::of(request, Method::Script).tokens;
-    // With a character limit, a result just over it may lose characters but not tokens.
+    // With a character limit, the marker may cost more tokens than the cut saves.
     let is_smaller = limit.is_some() || outcome.after <= outcome.before;
     match tokens == outcome.after && is_smaller {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! Laws of claw-show: everything that is sent is shown, and text from a transcript never becomes markup in the
+//! Laws of claw-show: all content that is sent is shown, and text from a transcript never becomes markup in the
 //! output.
 
 use super::any::Law;
@@ -22,7 +22,7 @@ fn shown(bytes: &[u8], format: Format) -> Result<String, String> {
     String::from_utf8(out).map_err(|error| error.to_string())
 }
 
-/// Returns the marks in a text: a letter and a number.
+/// Returns the marks in a text. A mark is a letter and a number.
 fn marks(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let is_mark = |word: &&str| {
@@ -32,7 +32,7 @@ fn marks(text: &str) -> BTreeSet<&str> {
     words.filter(is_mark).collect()
 }
 
-/// Checks any conversation: everything that would be sent is shown, in each format, and each format is well-formed.
+/// Checks that each format shows all content of a conversation that would be sent, and is well-formed.
 pub fn of_conversations(conversation: &Conversation) -> Law {
     let bytes = conversation.write().bytes;
     let inputs = [Input::memory("t", bytes.clone())];
@@ -77,16 +77,16 @@ fn is_sound_markdown(text: &str) -> Law {
         match event {
             Event::Start(Tag::Heading { level: own, .. }) if depth == 0 => level = Some(own),
             Event::End(TagEnd::Heading(_)) => level = None,
-            Event::Text(said) => match level {
+            Event::Text(words) => match level {
                 None | Some(HeadingLevel::H1) => {}
                 Some(HeadingLevel::H2) => {
                     turns += 1;
-                    if !said.starts_with(&format!("Turn {turns}")) {
-                        return wrong(format!("heading {said:?} for turn {turns}"));
+                    if !words.starts_with(&format!("Turn {turns}")) {
+                        return wrong(format!("heading {words:?} for turn {turns}"));
                     }
                 }
-                Some(HeadingLevel::H3) if ["User", "Assistant"].contains(&said.as_ref()) => {}
-                Some(_) => return wrong(format!("heading {said:?}")),
+                Some(HeadingLevel::H3) if ["User", "Assistant"].contains(&words.as_ref()) => {}
+                Some(_) => return wrong(format!("heading {words:?}")),
             },
             Event::Html(html) => match html.trim_end() {
                 "<details open>" => folds += 1,

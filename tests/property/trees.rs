@@ -1,7 +1,7 @@
 //! Generated transcripts of pi, which are trees: branches, compactions, interrupted replies, and damage.
 //!
-//! The law: a tree gives the same messages as a list of only the records on the path to its leaf. The code that finds
-//! the path here is independent of the reader.
+//! The law is that a tree gives the same messages as a transcript that has only the records on the path to the leaf.
+//! The code here that finds the path is independent of the reader.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -115,8 +115,8 @@ fn path(records: &[Value], leaf: usize) -> Vec<Value> {
     path
 }
 
-/// Checks that a tree gives the same messages as the path to its leaf alone, for the last record and a random one as
-/// the leaf, and that the order of the records does not matter.
+/// Checks that a tree gives the same messages as the path to its leaf alone, with the last record and with a random
+/// record as the leaf, and that the order of the records does not matter.
 pub fn give_the_messages_of_their_path(seed: u64) -> Law {
     let mut choices = Choices::seeded(seed);
     let records = tree(&mut choices);
@@ -145,8 +145,8 @@ pub fn give_the_messages_of_their_path(seed: u64) -> Law {
     Ok(())
 }
 
-/// Checks that reading a damaged tree ends, that the messages are sound, and that the place of each finding is in the
-/// file.
+/// Checks that reading a damaged tree ends with sound messages, the same each time, and that the place of each finding
+/// is in the file.
 pub fn survive_damage(seed: u64) -> Law {
     let mut choices = Choices::seeded(seed);
     let mut records = tree(&mut choices);

@@ -1,4 +1,4 @@
-//! Laws of view records: the rebuilt messages are the planned ones, and every view record can be undone.
+//! Laws of view records: the rebuilt messages are the planned messages, and every view record can be undone.
 
 use std::collections::HashMap;
 
@@ -22,14 +22,15 @@ pub struct File {
     pub views: Vec<String>,
 }
 
-/// Truncates, compacts three times with new turns between, then undoes everything.
+/// Checks a conversation that is truncated, and compacted three times with a new turn after each compaction. Then
+/// checks that retracting all view records restores the original messages.
 pub fn of_views(conversation: &Conversation) -> Law {
     let mut file = File::new(conversation.write().bytes);
     let mut plain = File::new(file.bytes.clone());
     let is_exact = has_unique_calls(conversation);
-    // If a call and its first result are covered by a compaction but a second result is kept, rebuild reads only
-    // the second one, takes it for an early result, and pairs it with the next call that has the same id. Such
-    // transcripts are skipped.
+    // If a compaction covers a call and its first result but not its second result, rebuild reads only the second
+    // result, takes it for an early result, and pairs it with the next call that has the same id. Transcripts in which
+    // this can happen are skipped.
     let found = rebuild(&file.bytes)?.findings;
     let has_seconds = found.iter().any(|found| *found.rule == DUPLICATE_RESULT);
     if !has_plain_ids(conversation) || has_seconds && !is_exact {
@@ -101,9 +102,9 @@ fn gauge(messages: &[Message<'_>]) -> (Gauge, u64) {
 }
 
 /// Checks that the estimate of the messages is the size that a stage reported.
-fn has_size(messages: &[Message<'_>], told: u64) -> Law {
+fn has_size(messages: &[Message<'_>], reported: u64) -> Law {
     let tokens = Estimate::of(Request { messages, ..Request::default() }, Method::Script).tokens;
-    same("the reported size", &[tokens.to_string()], &[told.to_string()])
+    same("the reported size", &[tokens.to_string()], &[reported.to_string()])
 }
 
 /// Checks that rebuild shows what truncate shows once the records are appended, and that a second truncation changes
@@ -136,7 +137,7 @@ fn truncated(file: &mut File, tenths: u64) -> Law {
 fn compacted(file: &mut File, turn: usize) -> Law {
     let messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);
-    // Alternately brings the request within a target, and covers the oldest half.
+    // Some compactions have a target size, and the others cover the oldest half.
     let target = turn.is_multiple_of(2).then_some(tokens * 3 / 4);
     let task = Task {
         messages: &messages,

@@ -33,8 +33,8 @@ fn turns(sandbox: &Sandbox, path: &str, prompts: &[&str]) {
     }
 }
 
-/// Writes a transcript whose ids are valid.
-fn sealed(sandbox: &Sandbox, path: &str, records: &[Value]) {
+/// Appends records to a transcript with claw-append, which adds valid ids.
+fn append_records(sandbox: &Sandbox, path: &str, records: &[Value]) {
     let text: String = records.iter().map(|record| format!("{record}\n")).collect();
     sandbox.cmd("claw-append").arg(path).write_stdin(text).assert().success();
 }
@@ -57,7 +57,7 @@ fn tool_turn(input: Value) -> [Value; 4] {
     ]
 }
 
-/// Returns name, status and message of each case of a report.
+/// Returns the name, the status and the message of each case of a report.
 fn cases(report: &Value) -> Vec<(String, String, String)> {
     let cases = report["cases"].as_array().expect("cases");
     let text = |case: &Value, name: &str| case[name].as_str().unwrap_or_default().to_owned();
@@ -114,7 +114,7 @@ fn sessions_with_the_same_beginning_share_recordings() {
     live(&sandbox, &provider, &args).success();
     assert_eq!(provider.requests().len(), 3, "the replay sent a request");
     // A reply that equals no recorded answer is compared with the first one.
-    sealed(&sandbox, "e.jsonl", &[prompt("hello"), answer("fourth")]);
+    append_records(&sandbox, "e.jsonl", &[prompt("hello"), answer("fourth")]);
     let report = live(&sandbox, &provider, &["--replay", "tape", "e.jsonl"]).code(1).json_one();
     let detail = report["cases"][0]["detail"].as_str().expect("a detail");
     assert_eq!(detail, "--- recorded\n+++ new\n-fourth\n+first\n");
@@ -133,13 +133,13 @@ fn a_recorded_failure_does_not_hide_the_reply_of_the_next_attempt() {
     turn(&["--again"]).success();
     let replay = |path| live(&sandbox, &provider, &["--replay", "tape", path]);
     replay("s.jsonl").success();
-    // The message is about the reply that differs, not about the recorded failure.
-    sealed(&sandbox, "t.jsonl", &[prompt("hi"), answer("no")]);
+    // The message reports the reply that differs, not the recorded failure.
+    append_records(&sandbox, "t.jsonl", &[prompt("hi"), answer("no")]);
     assert_eq!(
         replay("t.jsonl").code(1).json_one()["message"],
         "turn 1: the text differs in line 1"
     );
-    // A request that is not ready to send ends the search for recordings.
+    // If the request is not ready to send, only one recording is tried.
     let args = ["--replay", "tape", "--limit-turns", "0", "t.jsonl"];
     let message = live(&sandbox, &provider, &args).code(1).json_one()["message"].clone();
     assert_eq!(
@@ -153,14 +153,14 @@ fn a_recorded_failure_does_not_hide_the_reply_of_the_next_attempt() {
 }
 
 #[test]
-fn a_planted_regression_is_found_by_call_and_by_nothing_else() {
+fn a_changed_reply_is_found_by_call_but_not_by_check_or_guard() {
     let sandbox = Sandbox::new();
     for n in 0..6 {
         let path = format!("d/{n}.jsonl");
         let reply = |question: &str, count| format!("Reply to {count} messages: {question}");
         let first = if n == 3 { "Reply to no message".to_owned() } else { reply("why?", 1) };
         let records = [prompt("why?"), answer(&first), prompt("how?"), answer(&reply("how?", 3))];
-        sealed(&sandbox, &path, &records);
+        append_records(&sandbox, &path, &records);
     }
     sandbox.cmd("claw-replay").args(["check", "--window", "32000", "d"]).assert().success();
     sandbox.cmd("claw-replay").args(["guard", "--window", "32000", "d"]).assert().success();
@@ -179,7 +179,7 @@ fn a_planted_regression_is_found_by_call_and_by_nothing_else() {
 #[test]
 fn each_request_of_a_turn_contains_the_recorded_results_before_it() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-    sealed(&sandbox, "s.jsonl", &tool_turn(json!({"a": 1, "b": 2})));
+    append_records(&sandbox, "s.jsonl", &tool_turn(json!({"a": 1, "b": 2})));
     let run = |how: &str, input: Value| {
         provider.script(Step::call("other", "read", input));
         provider.script(Step::text("done"));
@@ -204,7 +204,7 @@ fn each_request_of_a_turn_contains_the_recorded_results_before_it() {
 #[test]
 fn a_command_compares_replies() {
     let sandbox = Sandbox::new();
-    sealed(&sandbox, "s.jsonl", &[prompt("why?"), answer("Reply to 9 messages: why?")]);
+    append_records(&sandbox, "s.jsonl", &[prompt("why?"), answer("Reply to 9 messages: why?")]);
     let run = |command: &str| offline(&sandbox, &["--compare", command, "s.jsonl"]);
     run("tee both | grep -c why | grep -qx 2").success();
     let both = sandbox.read_json("both");
@@ -226,7 +226,7 @@ fn a_command_compares_replies() {
 }
 
 #[test]
-fn a_case_in_a_session_of_another_program_has_its_line_in_that_file() {
+fn a_case_states_its_line_in_the_session_of_another_program() {
     let sandbox = Sandbox::new();
     let time = "2026-01-01T00:00:00.000Z";
     let message = |id: &str, parent: &str, message: Value| json!({"type": "message", "id": id, "parentId": parent, "timestamp": time, "message": message});
@@ -262,11 +262,11 @@ fn turns_can_be_chosen() {
 }
 
 #[test]
-fn mistakes_end_the_run_before_any_call() {
+fn wrong_options_end_the_run_before_any_call() {
     let sandbox = Sandbox::new();
     turns(&sandbox, "s.jsonl", &["one"]);
     sandbox.write("broken/x/request.json", "{");
-    for (args, status, says) in [
+    for (args, status, error) in [
         (&["--replay", "none"][..], 65, "record into it first"),
         (&["--replay", "broken"], 65, "cannot use the recording"),
         (&["--provider", "openai", "--model", "m"], 77, "no key"),
@@ -277,7 +277,7 @@ fn mistakes_end_the_run_before_any_call() {
         (&["--update", "--repeat", "2"], 2, "--update"),
     ] {
         let run = offline(&sandbox, &[args, &["s.jsonl"]].concat());
-        run.code(status).stdout("").stderr(contains(says));
+        run.code(status).stdout("").stderr(contains(error));
     }
     let only = sandbox.cmd("claw-replay").env("PATH", "/nowhere").env("CLAW_PROVIDER", "offline");
     let run = only.args(["call", "s.jsonl"]).assert();
@@ -287,7 +287,7 @@ fn mistakes_end_the_run_before_any_call() {
 #[test]
 fn a_failed_call_is_made_again_by_the_next_run() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-    sealed(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
+    append_records(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
     let run = || {
         let args = ["--state", "state.jsonl", "--max-retries", "0", "s.jsonl"];
         live(&sandbox, &provider, &args)

@@ -89,7 +89,7 @@ fn operands_that_cannot_be_compared_are_named() {
     for args in [["none", "d"], ["d", "none"], ["none", "none"]] {
         assert_eq!(diff(&sandbox, &args).code(74).stdout("").stderr_text(), missing, "{args:?}");
     }
-    // The reports of two modes on the same paths.
+    // Reports of different modes are not compared, even if they are on the same paths.
     let guard = ["guard", "--quiet", "--window", "8000", "d"];
     let guarded = sandbox.cmd("claw-replay").args(guard).assert().success().stdout_text();
     sandbox.write("a", check(&sandbox, &["d"]).stdout_text());
@@ -100,7 +100,7 @@ fn operands_that_cannot_be_compared_are_named() {
         format!("presence: {change}: the other file has no {mode} report on this path")
     };
     assert_eq!(messages[..2], [only("removed", "check"), only("added", "guard")]);
-    // Of two reports on a path, neither is ignored.
+    // A file with two reports on the same path is refused.
     let other = check(&sandbox, &["--window", "4000", "d"]).stdout_text();
     sandbox.write("c", sandbox.read_text("a") + &other);
     let text =
@@ -109,7 +109,7 @@ fn operands_that_cannot_be_compared_are_named() {
 }
 
 #[test]
-fn a_file_that_is_unreadable_has_the_name_that_others_have() {
+fn unreadable_files_are_also_named_by_their_path_below_the_directory() {
     let sandbox = Sandbox::new();
     for directory in ["a", "b"] {
         transcripts(&sandbox, directory, 2);
@@ -117,7 +117,7 @@ fn a_file_that_is_unreadable_has_the_name_that_others_have() {
     }
     let reports = diff(&sandbox, &["a", "b"]).success().json();
     assert_eq!(each(&reports, "path"), ["0/000.jsonl", "1/001.jsonl", "text.jsonl"]);
-    // A link in a directory is not followed, on neither side.
+    // A symbolic link is not followed, whichever directory it is in.
     sandbox.sh("mv b/0/000.jsonl b/x; ln -s ../x b/0/000.jsonl").assert().success();
     let there = diff(&sandbox, &["a", "b"]).code(1).json();
     let back = diff(&sandbox, &["b", "a"]).code(1).json();

@@ -1,4 +1,4 @@
-//! claw-replay with operands, state files and outputs that are not what they should be.
+//! claw-replay: unusual operands, state files, outputs and option values.
 
 use predicates::str::contains;
 
@@ -51,7 +51,7 @@ fn reports_are_not_lost_if_standard_output_is_closed() {
             .assert()
             .code(74)
             .stderr(format!("{what}: {closed}"));
-        // Some parent processes open /dev/null for both reading and writing; that does not count as closed.
+        // Some parent processes open /dev/null for both reading and writing; this does not count as closed.
         for null in [">/dev/null", "1<>/dev/null"] {
             sandbox.sh(&format!("{script} {null}")).assert().success().stderr("");
         }
@@ -79,7 +79,7 @@ fn each_directory_without_transcripts_is_a_failure() {
     });
     assert_eq!(parts.iter().filter(|part| **part == (Some(1), 1)).count(), 1, "{parts:?}");
     assert_eq!(parts.iter().filter(|part| **part == (Some(0), 0)).count(), 2, "{parts:?}");
-    // A directory whose transcripts were all found before is not reported.
+    // A directory is not reported if all its transcripts were already found through other operands.
     sandbox.write("d/a.jsonl", transcript(1));
     assert_eq!(check(&sandbox, &["d", "./d", "d/a.jsonl"]).success().json().len(), 1);
     let list = sandbox.cmd("claw-replay").args(["check", "--files-from", "-"]).write_stdin("\n");
@@ -117,7 +117,7 @@ fn a_log_that_an_open_descriptor_writes_to_is_not_truncated() {
 }
 
 #[test]
-fn an_error_in_a_directory_is_described_once() {
+fn an_error_in_a_directory_states_its_path_and_cause_once() {
     let sandbox = Sandbox::new();
     let deep = "mkdir d && cd d && name=$(printf %0250d 0)
         for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do mkdir \"$name\" && cd -P \"$name\"; done";

@@ -53,8 +53,8 @@ fn merged_reports_have_the_results_and_the_status_of_one_run() {
     merge(&["missing"]).code(74).stdout("");
 }
 
-/// An ssh that runs commands on this machine and appends the name of the host to the file `hosts`. The host `down` is
-/// unreachable, and `silent` runs nothing.
+/// A fake ssh that runs commands on this machine and appends the name of the host to the file `hosts`. The host `down`
+/// is unreachable, and the host `silent` runs nothing.
 const SSH: &str = r#"
 while :; do case $1 in -[lpoi]) shift 2 ;; -*) shift ;; *) break ;; esac; done
 host=$1; shift; test "$1" != -- || shift
@@ -95,7 +95,7 @@ fn gnu_parallel_on_two_hosts_makes_the_same_reports_as_one_process() {
 }
 
 #[test]
-fn a_worker_that_fails_is_not_overlooked() {
+fn a_failed_worker_and_wrong_options_are_reported() {
     if !has_tool("parallel") {
         return;
     }
@@ -149,7 +149,7 @@ fn display(after: &str) -> String {
     text.expect("a display").0.replace("\\e", "\\").replace("\\(aq", "'").replace("\\&", "")
 }
 
-/// Returns a block for each line `key`: the more deeply indented lines that follow it, without their indentation.
+/// Returns the block below each line `key`: the more deeply indented lines that follow, without their indentation.
 fn blocks(yaml: &str, key: &str) -> Vec<String> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let lines: Vec<&str> = yaml.lines().collect();

@@ -1,4 +1,4 @@
-//! Reports for CI systems: each is valid in its format, whatever text is in a transcript.
+//! claw-replay's reports for CI systems: each is valid in its format, whatever text a transcript contains.
 
 use predicates::str::contains;
 use serde_json::json;
@@ -91,8 +91,8 @@ fn tap_results_are_read_by_prove() {
         prove("d/text.jsonl").success().stdout(contains("Files=1, Tests=1"));
         sandbox.write("r.tap", text);
         let run = sandbox.sh("prove --exec cat r.tap").assert().code(1);
-        let said = run.stdout_text();
-        assert!(said.contains("Failed test:  4") && !said.contains("Parse errors"), "{said}");
+        let output = run.stdout_text();
+        assert!(output.contains("Failed test:  4") && !output.contains("Parse errors"), "{output}");
     }
 }
 
@@ -162,7 +162,7 @@ fn a_report_appears_only_when_it_is_complete() {
     check(&sandbox, &args).code(74);
     check(&sandbox, &["--junit", "no/r.xml", "d"]).code(74).stdout("");
     sandbox.sh("ls -A | grep no").assert().code(1);
-    // A full disk, and two reports with one name.
+    // A full disk, and two reports that would be written to the same file.
     let full = check(&sandbox, &["--junit", "/dev/full", "d"]).code(74);
     full.stderr(contains("claw-replay: cannot write '/dev/full': no space left on device"));
     let same = ["--junit", "r/index.html", "--html", "r", "d"];

@@ -74,7 +74,7 @@ fn an_overflow_has_its_turn_its_size_and_the_gain_of_each_step() {
 }
 
 #[test]
-fn the_turn_that_no_step_makes_fit_fails() {
+fn a_turn_that_does_not_fit_after_any_step_fails() {
     let sandbox = Sandbox::new();
     let prompt = json!({"type": "user", "content": "snow ".repeat(9000)});
     let rest = json!({"type": "assistant", "content": "done"});
@@ -93,7 +93,7 @@ fn the_turn_that_no_step_makes_fit_fails() {
 }
 
 #[test]
-fn r3_a_call_without_a_price_is_counted_and_not_free() {
+fn r3_calls_without_a_price_are_counted_as_unpriced() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", tool_turns(2, 100));
     sandbox.write("prices", "m-1 1000 100 2000 10000\nfree 0 0 0 0\n");

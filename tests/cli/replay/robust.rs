@@ -87,7 +87,7 @@ fn hostile_files_are_reported_and_do_not_end_the_run() {
     assert_eq!(reports[5]["cases"][0]["line"], 4);
 }
 
-/// The transcript is larger than the memory that the program may take besides its code.
+/// The transcript is larger than the memory that the program may use in addition to its code.
 #[test]
 fn memory_does_not_depend_on_the_size_of_a_transcript() {
     let sandbox = Sandbox::new();

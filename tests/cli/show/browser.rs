@@ -1,4 +1,4 @@
-//! Tests the HTML page in a real browser: it is parsed as intended, and fits a phone.
+//! Tests of the HTML page in a real browser: the page is parsed as intended, and fits the screen of a phone.
 
 use super::{data, skipped};
 use crate::common::{AssertExt, Sandbox};
@@ -59,7 +59,7 @@ pub fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
     let options = "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
                    --user-data-dir=browser --allow-file-access-from-files --hide-scrollbars \
                    --virtual-time-budget=20000 --dump-dom";
-    let script = format!(r#""{browser}" {options} "file://$PWD/watcher.html" 2>said"#);
+    let script = format!(r#""{browser}" {options} "file://$PWD/watcher.html" 2>errors"#);
     let run = sandbox.sh(&script).timeout(Duration::from_secs(120)).assert().success();
     let text = run.stdout_text();
     let json = text.split(r#"<pre id="seen">"#).nth(1).and_then(|rest| rest.split("</pre>").next());
@@ -70,18 +70,19 @@ pub fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
     seen.ok()
 }
 
-/// Returns the texts of the records of type `kind`, with control characters escaped as on the page.
-fn said(name: &str, kind: &str) -> Vec<String> {
+/// Returns the texts of the records of type `kind` in a transcript of `tests/data`, with control characters escaped as
+/// on the page.
+fn record_texts(name: &str, kind: &str) -> Vec<String> {
     let text = fs::read_to_string(data(name)).expect("a transcript");
     let records = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
     let of_kind = records.filter(|record| record["type"] == kind);
-    let said = of_kind.filter_map(|record| match &record["content"] {
+    let texts = of_kind.filter_map(|record| match &record["content"] {
         Value::String(text) => Some(text.clone()),
         Value::Array(blocks) => blocks[0]["text"].as_str().map(str::to_owned),
         _ => None,
     });
     let shown = |text: String| printable_lines(text.trim_end_matches('\n')).into_owned();
-    said.map(shown).collect()
+    texts.map(shown).collect()
 }
 
 #[test]
@@ -130,7 +131,10 @@ fn a_browser_renders_the_page_and_it_fits_a_phone() {
     assert_eq!(hostile["turns"], Value::Array(turns(14)));
     assert_eq!(hostile["images"], serde_json::json!([]));
     // Hostile content stays text.
-    assert_eq!(hostile["users"], serde_json::json!(said("show/hostile.jsonl", "user")));
-    assert_eq!(hostile["results"], serde_json::json!(said("show/hostile.jsonl", "tool_result")));
+    assert_eq!(hostile["users"], serde_json::json!(record_texts("show/hostile.jsonl", "user")));
+    assert_eq!(
+        hostile["results"],
+        serde_json::json!(record_texts("show/hostile.jsonl", "tool_result"))
+    );
     assert_eq!(hostile["asides"].as_array().map(Vec::len), Some(14 * 5));
 }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest wait for expected output.
+/// The longest time to wait for expected output.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A program that follows `s.jsonl`.
@@ -56,15 +56,15 @@ impl Following {
 
     /// Waits until exactly this text was written to standard error since the last call.
     #[track_caller]
-    fn says(&self, expected: &str) {
-        let mut said = String::new();
-        while said.len() < expected.len() {
+    fn reports(&self, expected: &str) {
+        let mut reported = String::new();
+        while reported.len() < expected.len() {
             match self.stderr.recv_timeout(PATIENCE) {
-                Ok(part) => said.push_str(&String::from_utf8_lossy(&part)),
+                Ok(part) => reported.push_str(&String::from_utf8_lossy(&part)),
                 Err(_) => break,
             }
         }
-        assert_eq!(said, expected);
+        assert_eq!(reported, expected);
     }
 }
 
@@ -111,7 +111,7 @@ fn an_appended_record_is_shown_when_its_line_is_complete() {
     following.append("{\"type\":\"us\n");
     following.append(&reply("four"));
     following.shows("\nassistant\n  four\n");
-    following.says(
+    following.reports(
         "claw-show: torn-line: 's.jsonl' byte 128, 11 bytes: torn after byte 11 of the line: EOF while parsing a string\nclaw-show: 1 finding\n",
     );
 }
@@ -121,18 +121,18 @@ fn a_replaced_or_truncated_file_is_shown_from_its_beginning() {
     let following = Following::begin(&(user("one") + &reply("two")), &["--limit-turns", "1"]);
     following.shows(&(FIRST.to_owned() + "\nassistant\n  two\n"));
     fs::write(&following.path, user("new")).expect("a shorter file");
-    following.says("claw-show: 's.jsonl' was truncated; showing it from its beginning\n");
+    following.reports("claw-show: 's.jsonl' was truncated; showing it from its beginning\n");
     following.shows("\n── turn 1 ──────────────\n\nuser\n  new\n");
     let other = following.path.with_file_name("other");
     fs::write(&other, user("other") + &reply("two") + &reply("three")).expect("another file");
     fs::rename(&other, &following.path).expect("a rename");
-    following.says("claw-show: 's.jsonl' was replaced; showing it from its beginning\n");
+    following.reports("claw-show: 's.jsonl' was replaced; showing it from its beginning\n");
     following.shows("\n── turn 1 ──────────────\n\nuser\n  other\n\nassistant\n  two\n\n  three\n");
     // A file that was removed may appear again.
     fs::remove_file(&following.path).expect("no file");
     thread::sleep(Duration::from_millis(500));
     fs::write(&following.path, user("one")).expect("a new file");
-    following.says("claw-show: 's.jsonl' was replaced; showing it from its beginning\n");
+    following.reports("claw-show: 's.jsonl' was replaced; showing it from its beginning\n");
     following.shows(&format!("\n{FIRST}"));
 }
 

@@ -4,8 +4,9 @@ use predicates::str::contains;
 
 use crate::common::{AssertExt, Sandbox};
 
+/// Checks the layout of `text`.
 #[track_caller]
-fn laid_out(text: &str, args: &[&str], expected: &str) {
+fn assert_layout(text: &str, args: &[&str], expected: &str) {
     Sandbox::new()
         .cmd("claw-show")
         .arg("--markdown")
@@ -23,7 +24,7 @@ const TEXT: &str = "# A *title*\n\nSome **bold words** and `code`, これは**�
 
 #[test]
 fn audit_29_markdown_is_laid_out_for_a_terminal() {
-    laid_out(
+    assert_layout(
         TEXT,
         &["--width", "30"],
         "# A *title*\n\nSome **bold words** and\n`code`, これは**「永久」**です\n, [here](https://x.org).\n\n- one two three four five six\n  \
@@ -54,15 +55,19 @@ fn audit_29_markdown_is_laid_out_for_a_terminal() {
 
 #[test]
 fn audit_29_control_characters_are_shown_escaped() {
-    laid_out("a\u{1b}[31m\u{202e}b\r\nc\rd\u{0}\n", &[], "a\\u{1b}[31m\\u{202e}b\nc\\rd\\u{0}\n");
-    laid_out("no end", &[], "no end\n");
-    laid_out("", &[], "");
-    laid_out("bad \u{fffd} bytes", &[], "bad \u{fffd} bytes\n");
+    assert_layout(
+        "a\u{1b}[31m\u{202e}b\r\nc\rd\u{0}\n",
+        &[],
+        "a\\u{1b}[31m\\u{202e}b\nc\\rd\\u{0}\n",
+    );
+    assert_layout("no end", &[], "no end\n");
+    assert_layout("", &[], "");
+    assert_layout("bad \u{fffd} bytes", &[], "bad \u{fffd} bytes\n");
 }
 
 #[test]
 fn audit_29_rows_appear_as_they_arrive() {
-    // Each part is sent once the rows before it have been shown.
+    // Each part is sent once a row of the part before it has been shown.
     let script = r#"
         until_seen () { while ! grep -q "$1" out; do sleep 0.01; done }
         : >out

@@ -12,7 +12,7 @@ fn conversation() -> Sandbox {
 }
 
 #[test]
-fn the_name_selects_the_format() {
+fn the_name_of_the_file_selects_the_format() {
     let sandbox = conversation();
     for (args, file, begin) in [
         (&["--output", "a b.md"][..], "a b.md", "## turn 1"),

@@ -33,9 +33,9 @@ fn m2_summarising_ten_windows_of_text_takes_as_many_calls_as_show_predicts() {
         assert_eq!(json!(made), shown["calls"], "with --max-calls {most}");
         assert!(made <= most);
         // If parts are left out, `--show` states how many, and the run reports the same number.
-        let said = format!("\"left_out\":{}", shown["left_out"]);
+        let count = format!("\"left_out\":{}", shown["left_out"]);
         assert_eq!(
-            run.stderr_text().contains(&said),
+            run.stderr_text().contains(&count),
             shown["left_out"] != 0,
             "{}",
             run.stderr_text()
@@ -45,7 +45,7 @@ fn m2_summarising_ten_windows_of_text_takes_as_many_calls_as_show_predicts() {
 }
 
 #[test]
-fn v54_a_piece_that_fails_permanently_changes_nothing() {
+fn v54_nothing_changes_if_the_summary_of_a_piece_fails() {
     let sandbox = with_model();
     Conversation::plain(100, 400).append(&sandbox, "s.jsonl");
     let before = sandbox.read("s.jsonl");
@@ -99,7 +99,7 @@ const NAMES: [&str; 5] = [
     "8443",
 ];
 
-/// Returns a conversation that introduces the names in the part to summarise and uses them in the kept part.
+/// Returns a conversation that introduces [`NAMES`] in the part to summarise and uses them in the kept part.
 fn with_names() -> String {
     let [id, hash, path, url, port] = NAMES;
     let mut conversation: Vec<(&str, String)> = vec![
@@ -124,8 +124,8 @@ fn v56_names_missing_from_the_summary_are_requested_once() {
     let better = NAMES[..4].join(" ");
     sandbox.write("reply.2", says(&better));
     let run = run(&sandbox, &["--via", "main"], &with_names());
-    let said = applied(&run);
-    assert_eq!((&said["calls"], &said["lost"]), (&json!(2), &json!(["8443"])));
+    let outcome = applied(&run);
+    assert_eq!((&outcome["calls"], &outcome["lost"]), (&json!(2), &json!(["8443"])));
     assert!(run.stdout_text().contains(&better));
     let request = asked(&sandbox, 2);
     for name in NAMES {
@@ -155,8 +155,8 @@ fn v56_the_better_summary_is_used_and_no_call_is_wasted() {
         sandbox.write("reply.2", says(second));
         sandbox.write("status.2", status);
         let run = run(&sandbox, &["--record", "--max-calls", most], &with_names());
-        let said = applied(&run);
-        assert_eq!(said["lost"].as_array().map(Vec::len), Some(lost), "{}", run.stderr_text());
+        let outcome = applied(&run);
+        assert_eq!(outcome["lost"].as_array().map(Vec::len), Some(lost), "{}", run.stderr_text());
         assert_eq!((calls(&sandbox), &run.json_one()["summary"]), (count, &json!(used)));
         // The record counts the tokens of both requests if the second one got a reply, whichever summary is used.
         let paid = if status == "0" && !second.is_empty() { count } else { 1 };
@@ -172,7 +172,7 @@ fn show_makes_no_call_and_prints_the_plan() {
     Conversation::of("uacrCRucracruauacrCRau", 150).append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
     let small = small_model(&sandbox);
-    // The longest summary that a model may return; its prompt states the limit.
+    // A summary of the greatest length that the prompt allows.
     sandbox.write("reply", says(&"snow ".repeat(120)));
     for args in [&[][..], &["--window", "4000"], &["--via", "main", "--window", "4000"], &small] {
         let before = calls(&sandbox);

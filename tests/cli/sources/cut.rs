@@ -13,7 +13,7 @@ use crate::summaries::{calls, compacted, covered, legal, with_model};
 #[test]
 fn v49_classic_cuts_as_claw0_does() {
     let sandbox = with_model();
-    // Unit tests in src/compact/cut.rs have the whole table. Nothing moves this cut, not even a small window.
+    // The unit tests in src/compact/cut.rs check the whole table. A small window does not move this cut.
     for (n, covered) in [(5, 0), (6, 2), (9, 4), (100, 50)] {
         for window in [&[][..], &["--window", "4000"]] {
             let args = [&["--classic", "--show"], window].concat();
@@ -59,11 +59,11 @@ fn keep_tokens_keeps_the_newest_messages_of_that_size() {
     for tokens in [1, 100, 500, 1000] {
         let kept = kept(&["--keep-tokens", &tokens.to_string()]);
         let (all, rest) = (kept.iter().sum::<u64>(), kept[1..].iter().sum::<u64>());
-        // Each message is rounded up separately.
+        // The tokens of each message are rounded up.
         assert!(all + 10 >= tokens && rest < tokens + 10, "{tokens}: {all}, {rest}");
     }
     assert_eq!(kept(&["--keep-tokens", "0"]).len(), 1);
-    // If that does not fit, fewer are kept; if all are to be kept, there is nothing to do.
+    // If messages of that size do not fit, fewer are kept. If all messages are to be kept, nothing can be compacted.
     let fewer = kept(&["--keep-tokens", "1000", "--window", "1500"]);
     assert!(fewer.len() > 1 && fewer.iter().sum::<u64>() < 900, "{fewer:?}");
     for tokens in ["100000", "18446744073709551615"] {

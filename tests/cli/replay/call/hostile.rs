@@ -1,15 +1,15 @@
-//! claw-replay call: hostile replies.
+//! claw-replay call: hostile replies, and errors in place of replies.
 
 use serde_json::json;
 
-use super::{answer, cases, live, prompt, sealed};
+use super::{answer, append_records, cases, live, prompt};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::{AssertExt, Sandbox};
 
 #[test]
 fn the_report_of_a_hostile_reply_is_one_line_of_limited_length() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-    sealed(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
+    append_records(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
     let name = format!("n\n+call safe {{}}\u{1b}[2J{}", "x".repeat(300));
     for step in [
         Step::text("\u{1b}]0;title\u{7}\r\u{202e}\n--- recorded\n"),
@@ -30,8 +30,8 @@ fn the_report_of_a_hostile_reply_is_one_line_of_limited_length() {
 #[test]
 fn an_error_in_place_of_a_reply_fails_the_case() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-    sealed(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
-    for (step, says) in [
+    append_records(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
+    for (step, class) in [
         (Step::error(401, "authentication_error", "invalid x-api-key"), "auth"),
         (Step::Overflow, "overflow"),
     ] {
@@ -39,6 +39,6 @@ fn an_error_in_place_of_a_reply_fails_the_case() {
         let report =
             live(&sandbox, &provider, &["--max-retries", "0", "s.jsonl"]).code(1).json_one();
         let message = report["message"].as_str().expect("a message");
-        assert!(message.starts_with(&format!("turn 1: {says}")), "{message}");
+        assert!(message.starts_with(&format!("turn 1: {class}")), "{message}");
     }
 }

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::{answer, live, offline, prompt, sealed};
+use super::{answer, append_records, live, offline, prompt};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::{AssertExt, Sandbox};
 
 #[test]
 fn a_share_of_the_repetitions_must_pass() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-    sealed(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
+    append_records(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
     let run = |rate: &str| {
         for reply in ["yes", "no", "yes", "yes"] {
             provider.script(Step::text(reply));
@@ -31,13 +31,13 @@ fn all_calls_of_a_run_share_the_limits() {
     let sandbox = Sandbox::new();
     for n in 0..8 {
         let records = [prompt("hi"), answer("Reply to 1 messages: hi")];
-        sealed(&sandbox, &format!("d/{n}.jsonl"), &records);
+        append_records(&sandbox, &format!("d/{n}.jsonl"), &records);
     }
     let whole = offline(&sandbox, &["d"]).success().json();
     let usage = &whole[0]["numbers"]["usage"];
     let number = |name: &str| usage[name].as_u64().expect("a number");
     let (input, all) = (number("input"), number("input") + number("output"));
-    // One token less than three calls and the prompt of a fourth need.
+    // One token less than three calls and the prompt of a fourth call need.
     let most = (3 * all + input - 1).to_string();
     sandbox.write("prices", "* 1000000 0 0 1000000\n");
     for limit in [&["--max-total", &most][..], &["--max-cost", &most, "--prices", "prices"]] {
@@ -62,7 +62,7 @@ fn all_calls_of_a_run_share_the_limits() {
 #[test]
 fn a_limit_on_the_cost_needs_a_price() {
     let sandbox = Sandbox::new();
-    sealed(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
+    append_records(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
     sandbox.write("prices", "other 1 1 1 1\n");
     let args = ["--max-cost", "1", "--prices", "prices", "s.jsonl"];
     offline(&sandbox, &args).code(78).stdout("");

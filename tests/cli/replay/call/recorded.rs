@@ -8,7 +8,7 @@ use crate::common::{AssertExt, Sandbox};
 use crate::conversations::builds;
 use crate::exec::tools;
 
-/// Runs a turn that is recorded in `tape`.
+/// Runs a turn and records its calls in `tape`.
 fn turn(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) {
     let turn = sandbox.cmd("claw-turn").envs(provider.env()).env("TMPDIR", sandbox.dir());
     let usual = ["--no-checkpoint", "--record", "tape", "-m", "And now?", "s.jsonl"];
@@ -16,7 +16,7 @@ fn turn(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) {
 }
 
 #[test]
-fn a_turn_is_replayed_whatever_it_went_through() {
+fn a_recorded_turn_is_replayed_whatever_steps_it_took() {
     let over = || Step::Overflow;
     for (name, steps, options, replay) in [
         ("a plain turn", vec![], &[][..], &[][..]),

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use super::{answer, cases, live, offline, prompt, sealed};
+use super::{answer, append_records, cases, live, offline, prompt};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::{AssertExt, Sandbox};
 
@@ -11,7 +11,7 @@ fn an_updated_reply_is_expected_and_the_transcript_stays_the_same() {
     let sandbox = Sandbox::new();
     let records =
         [prompt("why?"), answer("old"), prompt("how?"), answer("Reply to 3 messages: how?")];
-    sealed(&sandbox, "s.jsonl", &records);
+    append_records(&sandbox, "s.jsonl", &records);
     let before = sandbox.read("s.jsonl");
     let run = |args: &[&str]| offline(&sandbox, &[&["--state", "kept", "s.jsonl"], args].concat());
     run(&[]).code(1);
@@ -39,7 +39,7 @@ fn an_updated_reply_is_expected_and_the_transcript_stays_the_same() {
 #[test]
 fn an_expected_reply_that_was_removed_is_written_again() {
     let sandbox = Sandbox::new();
-    sealed(&sandbox, "s.jsonl", &[prompt("why?"), answer("old")]);
+    append_records(&sandbox, "s.jsonl", &[prompt("why?"), answer("old")]);
     let run = || offline(&sandbox, &["--update", "--state", "kept", "s.jsonl"]).success();
     let first = run().stdout_text();
     let expected = sandbox.read_text("s.jsonl.expected");
@@ -56,9 +56,9 @@ fn an_expected_reply_that_was_removed_is_written_again() {
 #[test]
 fn expectations_for_another_recorded_reply_are_ignored() {
     let sandbox = Sandbox::new();
-    sealed(&sandbox, "a.jsonl", &[prompt("why?"), answer("old")]);
+    append_records(&sandbox, "a.jsonl", &[prompt("why?"), answer("old")]);
     offline(&sandbox, &["--update", "a.jsonl"]).success();
-    sealed(&sandbox, "b.jsonl", &[prompt("why?"), answer("other")]);
+    append_records(&sandbox, "b.jsonl", &[prompt("why?"), answer("other")]);
     sandbox.write("b.jsonl.expected", sandbox.read("a.jsonl.expected"));
     offline(&sandbox, &["b.jsonl"]).code(1);
     sandbox.write("b.jsonl.expected", "no JSON\n");
@@ -69,7 +69,7 @@ fn expectations_for_another_recorded_reply_are_ignored() {
 #[test]
 fn an_expectation_that_is_no_longer_needed_is_removed() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-    sealed(&sandbox, "s.jsonl", &[prompt("hi"), answer("recorded")]);
+    append_records(&sandbox, "s.jsonl", &[prompt("hi"), answer("recorded")]);
     for (reply, exists) in [("new", true), ("recorded", false), ("recorded", false)] {
         provider.script(Step::text(reply));
         live(&sandbox, &provider, &["--update", "s.jsonl"]).success();
