@@ -9,6 +9,7 @@
 # make pictures   draw the pictures in docs/pictures
 # make html       convert the manual pages to HTML, in target/html
 # make install    install programs, tools, manual pages, completions and the schema under $(DESTDIR)$(PREFIX)
+#                 EXACT=1 adds vocabularies of tokenizers to claw-estimate (45 MB)
 # make uninstall  remove them
 # make completions  write the completions of bash, zsh and fish from the definitions of the programs
 # make source     make an archive that builds without a network; tarball, deb and formula make other packages
@@ -19,6 +20,7 @@
 
 PREFIX = /usr/local
 DESTDIR =
+EXACT =
 CARGO = cargo
 INSTALL = install
 SECONDS = 600
@@ -48,7 +50,7 @@ check:
 	sh scripts/dev/check
 
 static:
-	CARGO="$(CARGO)" sh scripts/dev/dist
+	CARGO="$(CARGO)" EXACT="$(EXACT)" sh scripts/dev/dist
 
 # Root only copies: cargo would leave files of root in the target directory and in the home directory.
 built:
@@ -122,6 +124,7 @@ fuzz:
 
 check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --profile dev --test cli
+	$(CARGO) test --locked --profile dev --features exact --lib exact
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --example property mutant -- --nocapture
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 

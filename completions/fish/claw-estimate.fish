@@ -19,7 +19,8 @@ complete -c claw-estimate -l window -d 'Context window in tokens, prompt and ans
 complete -c claw-estimate -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
 complete -c claw-estimate -l reserve -d 'Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
 complete -c claw-estimate -l method -d 'Method of estimating text' -r -f -a "script\t'By the kind of text and the model\'s tokenizer family'
-chars4\t'As claw0 does: characters divided by four, block by block. For comparison only'"
+chars4\t'As claw0 does: characters divided by four, block by block. For comparison only'
+exact\t'With the model\'s own tokenizer'"
 complete -c claw-estimate -l count -d 'Source of the count: this program or the provider' -r -f -a "local\t'This program, by its own rules'
 api\t'The provider, asked through claw-call'"
 complete -c claw-estimate -l call -d 'Command that calls the model' -r -f -a "(__fish_complete_command)"

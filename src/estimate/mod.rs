@@ -10,6 +10,7 @@
 pub mod budget;
 pub mod calibrate;
 mod counted;
+pub mod exact;
 mod family;
 pub mod images;
 pub mod items;
@@ -55,6 +56,10 @@ pub enum Method {
     Script,
     /// As claw0 does: characters divided by four, block by block. For comparison only.
     Chars4,
+    /// With the model's own tokenizer.
+    ///
+    /// [`exact::why_not`] returns the reason if that is not possible. Text is then weighed as with `Script`.
+    Exact,
 }
 
 /// The contents of a request.

@@ -3,7 +3,7 @@
 
 use super::images::{self, ImageRule};
 use super::items::{Item, Part};
-use super::{Family, Method, Model, Request, text};
+use super::{Family, Method, Model, Request, exact, text};
 use crate::json::{self, Object, elements};
 use crate::messages::Message;
 use crate::record::content::{Block, BlockKind, Content};
@@ -94,15 +94,21 @@ impl Weigher {
     /// Returns the weight of a text in units of [`text::UNIT`].
     pub fn text(self, text: &str) -> u64 {
         match self.method {
-            Method::Script => self.scaled(text::weigh(text, self.family)),
+            Method::Script => self.estimated(text),
             Method::Chars4 => text.chars().count() as u64 / 4 * text::UNIT,
+            Method::Exact => exact::count(text, self.family)
+                .map_or_else(|| self.estimated(text), |count| count * text::UNIT),
         }
+    }
+
+    fn estimated(self, text: &str) -> u64 {
+        self.scaled(text::weigh(text, self.family))
     }
 
     /// Returns the weight of a part that claw0's method does not count.
     fn ours(self, weight: impl FnOnce() -> u64) -> u64 {
         match self.method {
-            Method::Script => weight(),
+            Method::Script | Method::Exact => weight(),
             Method::Chars4 => 0,
         }
     }

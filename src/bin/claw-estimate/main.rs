@@ -11,7 +11,7 @@ use clawutils::cli::budget::{BudgetArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, DialectArgs, LogArgs, Operands, Output, arguments};
 use clawutils::estimate::calibrate::{MIN_GROWTH, calibrate};
-use clawutils::estimate::{Estimate, Method, Request, report};
+use clawutils::estimate::{Estimate, Method, Request, exact, report};
 use clawutils::exit::{self, Exit};
 use clawutils::messages::Message;
 use std::io::Write;
@@ -76,6 +76,9 @@ fn main() -> ExitCode {
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
         let name = args.model.model();
         let model = name.as_deref().map(|name| args.model.known(name)).transpose()?;
+        if let Some(why) = exact::why_not(args.method, model) {
+            return exit::fail(Exit::Config, why);
+        }
         let request = Request { messages: &messages, system, tools, model };
         let mut estimate = Estimate::of(request, args.method);
         let own = estimate.unmeasured;
