@@ -133,7 +133,7 @@ complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l log -d 
 json\t'One JSON object per diagnostic'"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l profile -d 'Profile of the configuration file to use' -r -f
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l update -d 'Expect the new replies from now on; those that differ are written to a file beside each transcript'
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l update -d 'Make the new replies the expected ones; those that differ are written to a file beside each transcript'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l stream -d 'Request streamed answers, as a turn with --stream does'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l insecure-http -d 'Allow plain HTTP to other machines; the key is sent unencrypted'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l detect-truncation -d 'Treat an answer from Ollama as an overflow if it reports far fewer prompt tokens than estimated'

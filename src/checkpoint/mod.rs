@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::messages;
 
-    /// Returns messages for a string with one letter each: u and a for text, c for a tool call, r for its result.
+    /// Returns messages, one for each letter of `kinds`: u and a for text, c for a tool call, r for its result.
     fn conversation(kinds: &str) -> String {
         let line = |(at, kind): (usize, char)| {
             let (role, content) = match kind {

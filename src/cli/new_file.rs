@@ -1,8 +1,8 @@
 //! An output file that appears under its name only when it is complete.
 //!
-//! Until then it has no name, so a process that is killed leaves nothing. On a file system without such files, it is
-//! written under a temporary name in the same directory. A device, a pipe or an open file such as `/dev/stderr`, which
-//! cannot be replaced, is written directly.
+//! Until then it has no name, so a process that is killed leaves nothing. On a file system that does not support
+//! unnamed files, it is written under a temporary name in the same directory. A device, a pipe or an open file such as
+//! `/dev/stderr`, which cannot be replaced, is written directly.
 
 use crate::cli::closed;
 use crate::system::{link_unnamed, unnamed_file};
@@ -163,7 +163,7 @@ mod tests {
             std::fs::write(&path, "old").unwrap();
             let mut file = NewFile::create(&path, PRIVATE).unwrap();
             if !is_unnamed {
-                // As on a file system that has no files without names.
+                // As on a file system that does not support unnamed files.
                 let named = file.temporary.as_ref().unwrap().create(PRIVATE).unwrap();
                 (file.file, file.is_unnamed) = (BufWriter::new(named), false);
             }

@@ -9,8 +9,8 @@ pub struct PhraseTable {
     pub words: &'static [&'static str],
     /// Phrases of languages without spaces. They match anywhere.
     pub parts: &'static [&'static str],
-    /// Phrases that contain one of the phrases above but mean something else. They are replaced before the others are
-    /// matched.
+    /// Phrases that contain one of the phrases above but mean something else. They are removed before `words` and
+    /// `parts` are matched.
     pub not: &'static [&'static str],
 }
 

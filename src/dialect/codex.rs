@@ -9,8 +9,9 @@
 //! - `token_usage_record` has the counts of one call. Version 0.80.0 has only `token_count` events, which repeat the
 //!   counts of the last call.
 //!
-//! - A rewound or forked conversation is stored in a file whose `history_base` names another one, which may name a third.
-//!   It continues the first bytes of that one, so the text to read consists of parts of several files; see `history.rs`.
+//! - A rewound or forked conversation is stored in a file whose `history_base` names another file, which may name a
+//!   third. Each continues the beginning of the file that it names, so the text to read consists of parts of several
+//!   files; see `history.rs`.
 //!
 //! Developer messages and instructions are system prompts and do not become messages.
 
@@ -55,9 +56,9 @@ struct Rollout {
     reply: Option<usize>,
     /// The total usage in the newest `token_count` event, as JSON.
     total: Option<String>,
-    /// The prompts since the newest compaction that has a `replacement_history`.
+    /// The indices of the prompts since the newest compaction that has a `replacement_history`.
     prompts: Vec<usize>,
-    /// The prompts that compactions without a `replacement_history` keep, by the offset of the compaction.
+    /// The indices of the prompts that compactions without a `replacement_history` keep, by the compaction's index.
     kept: HashMap<usize, Vec<usize>>,
 }
 

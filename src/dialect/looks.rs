@@ -1,4 +1,5 @@
-//! Guesses the kind of an input that holds no records, so that an error can say what to do with it.
+//! Finds the kind of an input by its content: records, a transcript of another program, or something else. An error
+//! for an input of another kind says what to do with it.
 //!
 //! Records that are truncated or damaged after a crash still count as records: the input can be read, with
 //! findings, and appended to.

@@ -247,8 +247,8 @@ impl<'i> Translation<'i> {
         unknown.sort_by_key(|(_, (_, place))| place.offset);
         for (what, (count, place)) in unknown {
             let message = match count {
-                1 => format!("passed over {what}"),
-                _ => format!("passed over {what}, here and {} more times", count - 1),
+                1 => format!("skipped {what}"),
+                _ => format!("skipped {what}, here and {} more times", count - 1),
             };
             self.remark(Remark { rule, place, id: None, message });
         }

@@ -1,5 +1,5 @@
-//! Tokenizer families. The models of a family have the same or a similar tokenizer, so one table of weights and each
-//! other's counts apply to all of them.
+//! Tokenizer families. The models of a family have the same or a similar tokenizer, so they share a table of weights,
+//! and a provider's count for one of them also applies to the others.
 
 /// A group of models whose tokenizers give about the same counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Family {
     Mistral,
     /// Gemini and Gemma.
     Gemini,
-    /// Any other model. Its estimate is the largest of all families with a known tokenizer.
+    /// Any other model. Its estimate is close to the largest count of any known tokenizer.
     #[default]
     Unknown,
 }

@@ -12,13 +12,13 @@
 //! - For other models, the largest of these numbers applies, but no more than Anthropic's newer models count.
 //!
 //! The size comes from the header of the file ([`size`]): PNG, JPEG, GIF or WebP. The picture itself is never
-//! decoded, so the work does not grow with it. Damaged data is not an error: an image that is given as a URL,
-//! or whose size cannot be read, costs [`UNKNOWN`].
+//! decoded, so the work does not grow with it. Damaged data is not an error: an image whose size cannot be read costs
+//! [`ImageRule::largest`], and an image that is given as a URL costs [`UNKNOWN`].
 //!
 //! The crate imagesize (0.15) cannot be used instead: it mistakes the scaling hint of a lossy WebP for part of its
 //! size, and fails at fill bytes between the segments of a JPEG.
 
-/// The tokens of a document without a known size.
+/// The tokens of an image or a document whose data is not in the request, and the fewest of a document that is.
 pub const UNKNOWN: u64 = 1600;
 
 /// The largest number of tokens that Anthropic counts for an image.
@@ -158,7 +158,7 @@ fn shrunk(long: u64, short: u64, edge: u64, limit: u64) -> (u64, u64) {
 fn by_tiles_of_google(long: u64, short: u64) -> u64 {
     const TILE_TOKENS: u64 = 258;
     const SMALL: u64 = 384;
-    // So many tiles fill any window. Without a limit, sizes in hostile headers would overflow the sum.
+    // This many tiles exceed any window. Without a limit, sizes in hostile headers would overflow the product.
     const MAX_TILES: u64 = 64;
     if long <= SMALL {
         return TILE_TOKENS;

@@ -24,7 +24,7 @@ type Table = [[u8; CLASSES]; GROUPS];
 /// The group before the first character of a text: that of a newline.
 const START: u8 = GROUP[ASCII[b'\n' as usize] as usize];
 
-/// The percentage by which Claude's newer tokenizers are reported to give more tokens than the older ones, plus 100.
+/// The tokens that Claude's newer tokenizers are reported to give, as a percentage of those of the older ones.
 const NEWER_CLAUDE: u64 = 130;
 
 /// The tables of the families, in the order of [`table`].
@@ -174,8 +174,8 @@ mod tests {
         .collect()
     }
 
-    /// The samples have one or two thousand characters each, so a single one can be further off than its kind: the
-    /// Burmese of one author is not that of another. `docs/accuracy.md` has the errors of kinds.
+    /// The samples have one or two thousand characters each, so the error of a single one can be larger than that of
+    /// its kind of text. `docs/accuracy.md` has the errors of each kind.
     #[test]
     fn every_kind_of_text_is_near_the_count_of_its_tokenizer() {
         let families =

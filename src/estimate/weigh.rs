@@ -1,5 +1,5 @@
-//! The weights of messages and of their blocks, in units of [`text::UNIT`]: text by the model's tokenizer family, images by size, and a
-//! fixed weight for what a provider adds around each message, call and result.
+//! The weights of messages and of their blocks, in the units of [`text::weigh`]: text by the model's tokenizer family,
+//! images by size, and a fixed weight for what a provider adds around each message, call and result.
 
 use super::images::{self, ImageRule};
 use super::items::{Item, Part};
@@ -91,7 +91,7 @@ impl Weigher {
         self.scaled(count * text::UNIT)
     }
 
-    /// Returns the weight of a text in units of [`text::UNIT`].
+    /// Returns the weight of a text in the units of [`text::weigh`].
     pub fn text(self, text: &str) -> u64 {
         match self.method {
             Method::Script => self.estimated(text),
@@ -105,7 +105,7 @@ impl Weigher {
         self.scaled(text::weigh(text, self.family))
     }
 
-    /// Returns the weight of a part that claw0's method does not count.
+    /// Returns the weight of a part that claw0's method does not count; 0 with that method.
     fn ours(self, weight: impl FnOnce() -> u64) -> u64 {
         match self.method {
             Method::Script | Method::Exact => weight(),

@@ -1,7 +1,7 @@
 //! Context windows that providers stated in refusals, in a file with one JSON object per line.
 //!
-//! A window belongs to an endpoint and a model together. The newest line for both applies that is neither too
-//! old nor implausible. If its window is smaller than the one in the table of models, it replaces that one, so a
+//! A window belongs to an endpoint and a model together. Of the lines for both, the newest one that is neither too old
+//! nor implausible applies. If its window is smaller than the one in the table of models, it replaces that one, so a
 //! wrong line could make the model unusable.
 
 use crate::estimate::models;

@@ -117,15 +117,15 @@ pub struct CompactionRow {
     pub summary: String,
     /// The id of the first kept record.
     pub first_kept: String,
-    /// The estimated tokens before.
+    /// The estimated tokens of the request before the compaction.
     pub before: Option<u64>,
-    /// The estimated tokens after.
+    /// The estimated tokens of the request after it.
     pub after: Option<u64>,
     /// The source of the summary.
     pub strategy: Option<String>,
     /// The model that wrote the summary.
     pub model: Option<String>,
-    /// True if the summary is a placeholder.
+    /// True if the summary is a placeholder or continues one.
     pub needs_retry: bool,
     /// The id of the compaction that this one replaces.
     pub retry_of: Option<String>,

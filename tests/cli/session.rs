@@ -558,7 +558,7 @@ fn audit_24_a_fork_counts_the_open_calls_at_its_end() {
     session(&sandbox, &["fork", "source"])
         .assert()
         .success()
-        .stderr("claw-session: tool calls without a result at the end: 2\n");
+        .stderr("claw-session: tool calls that have no result where the copy ends: 2\n");
     append(&sandbox, &path, prompt().to_string());
     session(&sandbox, &["fork", "source"]).assert().success().stderr("");
 }

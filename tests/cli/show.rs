@@ -156,7 +156,7 @@ fn damaged_records_are_reported_and_the_rest_is_shown() {
     }
     show("{\"type\":\"message\",\"message\":{}}\n", &[])
         .success()
-        .stderr(contains("unknown-type: '<stdin>' line 1, byte 0, 31 bytes: passed over messages"));
+        .stderr(contains("unknown-type: '<stdin>' line 1, byte 0, 31 bytes: skipped messages"));
     show("", &[]).success().stdout("").stderr("");
     Sandbox::new()
         .cmd("claw-show")

@@ -532,8 +532,8 @@ fn l5_images_of_results_are_omitted_whole_and_recorded() {
     let sandbox = Sandbox::new();
     with_images().append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
-    // 6400 tokens and a few words; the budget is 5600 of 8000, so the oldest image is dropped.
-    let args = ["--window", "8000"];
+    // 16,140 tokens; the budget is 14,000 of 20,000, so the oldest image is dropped.
+    let args = ["--window", "20000"];
     let run = truncate(&sandbox, &args, rebuild_meta(&sandbox, "s.jsonl")).assert().success();
     let expected: String = run.lines().iter().map(|line| without_meta(line)).collect();
     let run = run.stderr(contains("claw-truncate: left out 1 image or document: "));
@@ -578,7 +578,7 @@ fn l5_a_truncation_that_names_a_missing_image_is_reported_and_ignored() {
     let sandbox = Sandbox::new();
     with_images().append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
-    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
+    let run = stage(&sandbox, "claw-truncate", &["--window", "20000"], "s.jsonl");
     let record = run.success().json_one();
     for media in [json!(["0000000000000000"]), json!([record["media"][0], record["media"][0]])] {
         let mut wrong = record.clone();

@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 pub struct Export {
     /// Key of the setting
     key: String,
-    /// Value as the variable holds it; an empty one means none. Without VALUE, the variable is unset
+    /// Value, in the form that the variable holds; empty for no value. Without VALUE, the variable is unset
     #[arg(allow_negative_numbers = true)]
     value: Option<OsString>,
 }

@@ -1,4 +1,4 @@
-//! list, get, path: settings, their values, and the places that the values come from.
+//! list, get, path: print settings, their values and where these come from, and the path of the configuration file.
 
 use crate::all;
 use crate::value::{in_effect, to_json};

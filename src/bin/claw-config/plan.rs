@@ -1,4 +1,4 @@
-//! `claw-turn --dry-run`: prints the commands of a turn.
+//! `claw-turn --dry-run`: lists the commands of a turn as a shell script.
 
 use crate::scripts::Turn;
 use crate::shell::quoted;

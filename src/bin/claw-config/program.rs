@@ -1,4 +1,4 @@
-//! Finds the program of a shell command.
+//! Checks that the program of a shell command exists.
 
 use std::process::{Command, Stdio};
 

@@ -76,10 +76,10 @@ pub fn open_for_queries(path: &Path) -> anyhow::Result<Connection> {
     }
 }
 
-/// Checks that a path is not that of a directory, a device or a pipe.
+/// Checks that a path is that of a regular file, and not of a directory, a device or a pipe.
 ///
 /// # Errors
-/// Fails with 65 if it is.
+/// Fails with 65 if it is not.
 pub fn require_file(path: &Path) -> anyhow::Result<()> {
     if path.is_file() {
         return Ok(());

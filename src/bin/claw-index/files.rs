@@ -123,7 +123,8 @@ fn with_slash(directory: &Path) -> String {
     format!("{}/", directory.to_string_lossy().trim_end_matches('/'))
 }
 
-/// Returns true if there is no such file. Other errors, such as a directory without search permission, do not tell.
+/// Returns true if there is no such file. After other errors, such as a directory without search permission, the file
+/// may exist.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Changes are indexed when nothing else has changed for this long, so that a turn's records are indexed together.
 const QUIET: Duration = Duration::from_millis(50);
-/// The longest wait for such a pause.
+/// Changes are indexed after this time even if more of them keep arriving.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// A watch on transcripts and directories.

@@ -83,7 +83,7 @@ impl Goclaw {
     }
 }
 
-/// Opens a database without a change to it.
+/// Opens a database without changing it.
 fn open(path: &Path) -> anyhow::Result<Connection> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -164,7 +164,7 @@ fn message(row: Columns<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
         }
         ("assistant", _) => record(reply(row, &content, thinking.as_deref())),
         ("tool_use", Some(call)) => {
-            // The id belongs to the first record.
+            // Only the first record made from a row gets the id of the row.
             let has_text = !content.is_empty() || thinking.is_some();
             if has_text {
                 record(reply(row, &content, thinking.as_deref()))?;

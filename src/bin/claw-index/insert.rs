@@ -151,7 +151,7 @@ impl<'c> Inserter<'c> {
         }
     }
 
-    /// Adds the texts that wait to the full-text index.
+    /// Adds the waiting texts to the full-text index.
     fn texts(&mut self, session: &mut Session) -> rusqlite::Result<()> {
         for (row, text) in session.texts.take() {
             self.text.execute(params![row, text])?;
@@ -378,7 +378,7 @@ impl<'c> Inserter<'c> {
         Ok(())
     }
 
-    /// Writes the texts that wait, the current turn and the row of the session.
+    /// Writes the waiting texts, the current turn and the row of the session.
     pub fn finish(&mut self, session: &mut Session) -> rusqlite::Result<()> {
         self.texts(session)?;
         self.write_turn(session)?;

@@ -197,7 +197,7 @@ impl<'s, 'c> SessionReader<'s, 'c> {
     }
 }
 
-/// Returns the offset behind the last line feed after `from`, or `from` if there is none.
+/// Returns the offset just past the last line feed after `from`, or `from` if there is none.
 fn last_line_feed(input: &Input, from: u64) -> anyhow::Result<u64> {
     let mut end = input.length;
     let mut buffer = vec![0; 64 * 1024];

@@ -12,8 +12,8 @@ use rusqlite::{Connection, OptionalExtension, ToSql};
 use std::io::{IsTerminal, Write, stdout};
 use std::path::Path;
 
-/// The maximum number of messages that are ranked and returned: if more match, those with the lowest row numbers. The
-/// words are then so frequent that a rank says little.
+/// The maximum number of messages that a search without `--role` and `--since` ranks. If more match, it ranks those
+/// with the lowest row numbers: the words are then so frequent that a rank means little.
 const RANKED: i64 = 5000;
 
 /// Search messages, tool inputs and tool results

@@ -173,7 +173,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Returns the row with number `next`.
+    /// Returns the number of a row, given its number `next` within the session.
     pub fn row(&self, next: i64) -> i64 {
         (self.number << BITS) + next
     }

@@ -1,4 +1,4 @@
-//! stats: the common views, with bars.
+//! stats: print tokens, tools, sessions and errors, with bars.
 
 use crate::database;
 use clawutils::cli::Output;

@@ -1,4 +1,4 @@
-//! The options of `claw-rebuild` that select what is read, check the messages, and choose their form.
+//! Writes the messages for `claw-rebuild`, and defines the options that select, check and convert them.
 
 use anyhow::Context;
 use clawutils::cli::options::LimitTurnsArgs;

@@ -100,7 +100,7 @@ impl Shared {
 }
 
 impl Command {
-    /// Returns true if the command changes nothing, unless it has to make a session first.
+    /// Returns true if the command changes no session. With `--create`, or after a reset, it may make a new one.
     fn only_reads(&self) -> bool {
         matches!(
             self,
@@ -124,7 +124,7 @@ impl Command {
         place.store.require_own()?;
         let is_lock = matches!(self, Command::Lock(_));
         let done = self.act(place);
-        // `lock` does this itself, before it ends as its command did.
+        // `lock` updates the index itself: if a signal ended its command, it does not return.
         if !is_lock {
             indexing::begin(place, None);
         }

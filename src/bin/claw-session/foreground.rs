@@ -56,7 +56,7 @@ fn wait_for_end(process: Pid) {
         match wait(WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT) {
             Ok(Some(status)) if status.stopped() => {
                 let _forwarding = lock_forwarding();
-                // Without NOWAIT, each stop is reported once. One that `forward` caused is over by now, and is not
+                // Without NOWAIT, each stop is reported once. A stop that `forward` caused is over by now, and is not
                 // reported.
                 let stopped = wait(WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
                 if stopped.ok().flatten().is_some_and(|status| is_to_follow(&status)) {

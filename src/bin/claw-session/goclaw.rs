@@ -21,7 +21,7 @@ pub struct DatabaseSession {
 /// Returns true if a file is a SQLite database.
 ///
 /// # Errors
-/// If it cannot be read.
+/// Fails if it cannot be read.
 pub fn is_database(file: &Path) -> anyhow::Result<bool> {
     let mut begin = [0; MAGIC.len()];
     let count = open_file(file)?.read_at(0, &mut begin)?;

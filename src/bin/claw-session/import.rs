@@ -51,7 +51,7 @@ struct Outcomes {
     imported: usize,
     updated: usize,
     unchanged: usize,
-    passed_over: usize,
+    skipped: usize,
 }
 
 impl Import {
@@ -71,7 +71,7 @@ impl Import {
         let mut out = Output::open();
         for file in &files {
             let sources = self.sources(&agent, file)?;
-            outcomes.passed_over += usize::from(sources.is_empty());
+            outcomes.skipped += usize::from(sources.is_empty());
             for source in sources {
                 if let Some(id) = self.session(place, &agent, &source, &mut outcomes)? {
                     writeln!(out, "{id}")?;
@@ -186,15 +186,15 @@ impl Import {
 
 impl Outcomes {
     fn report(self, place: &SessionPlace) {
-        let Outcomes { imported, updated, unchanged, passed_over } = self;
+        let Outcomes { imported, updated, unchanged, skipped } = self;
         let text = format!(
-            "{imported} imported, {updated} updated, {unchanged} unchanged, {passed_over} other files passed over"
+            "{imported} imported, {updated} updated, {unchanged} unchanged, {skipped} other files skipped"
         );
         let members = Members::new()
             .number("imported", imported)
             .number("updated", updated)
             .number("unchanged", unchanged)
-            .number("passed_over", passed_over);
+            .number("passed_over", skipped);
         place.log.outcome(&text, &members);
     }
 }

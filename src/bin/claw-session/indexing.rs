@@ -18,7 +18,8 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 const MARK: &[u8] = b"claw";
 
 /// Begins to bring the index up to date with the sessions of the workspace, and with `transcript`, which may be
-/// elsewhere. Only what can be found out at once is reported; claw-index reports the rest when the user runs it.
+/// elsewhere. Reports an error only if it is found before claw-index starts; other errors appear when the user runs
+/// claw-index.
 pub fn begin(place: &SessionPlace, transcript: Option<&Path>) {
     let sessions = place.workspace.join(".sessions");
     let paths = [sessions.is_dir().then_some(sessions.as_path()), transcript];

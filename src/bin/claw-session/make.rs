@@ -36,7 +36,7 @@ pub struct Label {
     pub text: Option<String>,
 }
 
-/// Copy the beginning of a session.
+/// Copy a session or its beginning.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Fork {
     /// Id, key or label of the session, or the beginning of one
@@ -238,7 +238,7 @@ impl Fork {
             place.log.outcome(&text, &members);
         }
         if *open > 0 {
-            let text = format!("tool calls without a result at the end: {open}");
+            let text = format!("tool calls that have no result where the copy ends: {open}");
             place.log.outcome(&text, &members);
         }
     }

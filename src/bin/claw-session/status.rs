@@ -1,4 +1,4 @@
-//! status: print statistics of a session.
+//! status: show the names, the path and statistics of a session.
 
 use crate::commands::{SessionPlace, short};
 use crate::list;
@@ -10,7 +10,7 @@ use clawutils::session::SessionEntry;
 use clawutils::session::status::SessionStatus as Contents;
 use std::io::Write;
 
-/// Show what is in a session.
+/// Show the names, the path and statistics of a session.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Status {
     /// Id, key or label of the session, or the beginning of one

@@ -39,7 +39,7 @@ fn record(line: &str) -> String {
             "",
         ),
         "attachment" => format!(r#""type":"attachment","rendered":[{{"content":"{text}"}}]"#),
-        // The text names the record before it, and those that it preserves.
+        // The text names the record before the boundary, and then the records that the boundary preserves.
         "boundary" => {
             let (before, kept) = text.split_once(' ').unwrap();
             let kept: Vec<_> = kept.split_whitespace().map(|id| format!("\"{id}\"")).collect();

@@ -1,4 +1,4 @@
-//! Finds the files that a rollout file continues, and joins them to one text.
+//! Finds the files that a rollout file continues, and joins them into one text.
 //!
 //! `history_base` in the first record names a rollout by the id of its thread or, after a rewind, of its segment. The
 //! id is at the end of the file's name: `rollout-TIME-THREAD.jsonl` or `rollout-TIME-THREAD_SEGMENT.jsonl`. The file may
@@ -27,7 +27,7 @@ pub struct History {
     pub source: Input,
     /// The files that it consists of.
     pub files: Vec<SourceFile>,
-    /// A remark, if the file that the first of them continues cannot be read.
+    /// A remark, if the file that the first of them continues is not found or is too short.
     pub missing: Option<Remark>,
 }
 
@@ -72,7 +72,7 @@ impl History {
         History::join(&input.name, parts, missing)
     }
 
-    /// Joins the parts to one text.
+    /// Joins the parts into one text.
     fn join(name: &str, parts: Vec<Input>, missing: Option<Remark>) -> anyhow::Result<History> {
         if let [source] = parts.as_slice() {
             return Ok(History { source: source.clone(), files: Vec::new(), missing });
@@ -113,7 +113,7 @@ impl Base {
         Ok(base())
     }
 
-    /// Returns the end of the part in its file, or `None` if neither its length nor its end is known.
+    /// Returns the end of the part in its file, or `None` if neither its length nor the ordinal after it is known.
     fn end_in(&self, file: &Input) -> anyhow::Result<Option<u64>> {
         if self.length.is_some() {
             return Ok(self.length);

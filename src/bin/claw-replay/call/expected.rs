@@ -59,7 +59,7 @@ impl Expected {
         self.replies.get(id).map(|(_, reply)| reply)
     }
 
-    /// Sets the reply to expect from now on; `None` for the recorded one.
+    /// Sets the reply to expect for the record `id`; `None` for the recorded one.
     pub fn set(&mut self, id: &str, case: &str, reply: Option<&Reply>) {
         self.is_changed = true;
         match reply {

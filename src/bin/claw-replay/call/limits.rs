@@ -60,7 +60,7 @@ impl RunLimits {
         self.prices.is_some()
     }
 
-    /// Reserves the tokens of a prompt.
+    /// Reserves the tokens of a prompt, by its estimate, and their cost.
     ///
     /// # Errors
     /// Returns the reason if a limit does not allow the call.

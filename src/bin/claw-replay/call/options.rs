@@ -77,7 +77,7 @@ pub struct CallArgs {
     /// Share of the N replies that must pass, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share)]
     pub pass_rate: f64,
-    /// Expect the new replies from now on; those that differ are written to a file beside each transcript
+    /// Make the new replies the expected ones; those that differ are written to a file beside each transcript
     #[arg(long, conflicts_with_all = ["repeat", "pass_rate"])]
     pub update: bool,
     /// Request streamed answers, as a turn with --stream does

@@ -61,7 +61,7 @@ impl Reply {
         self.calls.push(ToolCall { name, input: canonical_text(input) });
     }
 
-    /// Adds the members of the reply.
+    /// Adds the text and the calls to a JSON object.
     pub fn add_to(&self, members: Members) -> Members {
         members.string("text", &self.text).objects("calls", &self.calls, |members, call| {
             members.string("name", &call.name).raw("input", &call.input)
@@ -81,7 +81,7 @@ impl Reply {
     }
 }
 
-/// A reply that was just made, with its model and its token counts.
+/// A new reply, with its model and its token counts.
 #[derive(Clone, Debug, Default)]
 pub struct NewReply {
     /// The reply.

@@ -102,7 +102,7 @@ struct Compaction {
 /// The events that a message causes: what the guard did, and the calls that were made.
 #[derive(Debug, Default)]
 pub struct Events {
-    /// The overflow, if the request before the message was too large.
+    /// The overflow, if the guard had to make the request smaller.
     pub overflow: Option<Overflow>,
     /// The calls, in order.
     pub calls: Vec<SimulatedCall>,

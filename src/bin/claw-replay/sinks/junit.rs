@@ -1,7 +1,7 @@
 //! `--junit`: results as JUnit XML, one test suite per transcript and one test case per case.
 //!
-//! The file is valid under the schema of Ant's JUnit task and under the stricter of Jenkins's schemas: it has
-//! every attribute that any of them requires, and none that any of them forbids. Durations are not measured and the
+//! The file is valid under the schema of Ant's JUnit task and under the stricter of Jenkins's schemas: it has every
+//! attribute that either of them requires, and none that either of them forbids. Durations are not measured and the
 //! host is not named, so the bytes depend only on the reports and the time of the run.
 
 use super::results::{TestResult, Verdict, not_examined, results};
