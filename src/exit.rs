@@ -1,7 +1,7 @@
 //! Exit statuses, and errors with an exit status.
 //!
-//! The numbers are defined only in [`Exit`]. A stage reports a failure as an [`Error`], or as any error
-//! with an `Error` or [`std::io::Error`] in its chain. [`status`] returns the exit status of such an error,
+//! The numbers are defined only in [`Exit`]. A function reports a failure as an [`Error`], or as any error
+//! with an `Error` or [`std::io::Error`] in its chain. [`status`] returns the exit status for the error,
 //! and [`text`] its message.
 
 use crate::json::write::Members;
@@ -178,7 +178,7 @@ pub fn why(error: &io::Error) -> String {
     }
 }
 
-/// Returns the system's message without its error number, beginning in lower case.
+/// Returns the system's message without its error number, beginning in lower case. Returns other texts unchanged.
 #[must_use]
 pub fn cause(text: &str) -> String {
     let Some((words, _)) = text.split_once(" (os error ") else { return text.to_owned() };

@@ -214,8 +214,8 @@ pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-/// Adds the places of the members of the object at the start of `text`, if the fast path can read it. Returns
-/// the byte offset of the object's end, and true if it contains an escaped surrogate.
+/// Adds the places of the members of the object at the start of `text` to `spans`, if the fast path can read it.
+/// Returns the byte offset of the object's end, and true if it contains an escaped surrogate.
 fn scan_members(text: &str, mut scan: Scan<'_>, spans: &mut Vec<Span>) -> Option<(usize, bool)> {
     let mut at = scan.token(0, b'{')?;
     if let Some(end) = scan.token(at, b'}') {

@@ -2,9 +2,9 @@
 //! provider accepts, and carries a turn through a context overflow.
 //!
 //! The programs in `src/bin` are short; this library does the work. A module uses only modules that are listed
-//! above it (a test checks this), so the list below is the architecture, lowest layer first. Each stage takes
-//! bytes and returns bytes. Only [`cli`] reads arguments and writes to the standard streams. It also reads the
-//! environment, except for the proxy variables, which [`provider`] reads.
+//! above it (a test checks this), so the list below is the architecture, lowest layer first. Only [`cli`] reads
+//! arguments and writes to the standard streams. It also reads the environment, except for the proxy variables,
+//! which [`provider`] reads.
 //!
 //! ```
 //! use clawutils::estimate::{Estimate, Method, Request};

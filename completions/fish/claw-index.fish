@@ -49,7 +49,7 @@ complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l config 
 complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l full -d 'Read every transcript again, even if it seems not to have changed'
 complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l quiet -d 'Report only errors'
-complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l follow -d 'After that, wait for changes, index them, and print a line for each, until a signal ends the program'
+complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l follow -d 'After the update, wait for changes, index them, and print a line for each, until a signal ends the program'
 complete -c claw-index -n "__fish_claw_index_using_subcommand update" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-index -n "__fish_claw_index_using_subcommand search" -l session -d 'Search only this session: its path, id, key or label' -r -f -a "(claw-session list --names 2>/dev/null)"
 complete -c claw-index -n "__fish_claw_index_using_subcommand search" -l role -d 'Search only messages with this role' -r -f -a "user\t''

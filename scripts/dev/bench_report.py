@@ -45,7 +45,7 @@ class Row:
 
 @dataclass
 class Plots:
-    """What the plots show: series of a name and points."""
+    """The data of the plots. A series is a name and its points."""
 
     turns: list = field(default_factory=list)
     rebuilds: dict = field(default_factory=dict)
@@ -109,7 +109,7 @@ def machine():
 # The picture: each plot is yielded as lines of SVG.
 
 WIDTH, HEIGHT, PLOT = 380, 310, (60, 62, 290, 180)
-# The first is for our programs.
+# The first color is for our programs.
 COLORS = ("#2563a8", "#b3541e", "#3d7a3a", "#7a4d9e")
 
 
@@ -130,7 +130,7 @@ def number(value, unit):
 
 
 def axes(title, values, unit, x_title):
-    """Yields the frame of a plot whose vertical axis is logarithmic. Returns the position of a value through `scale`."""
+    """Yields the frame of a plot whose vertical axis is logarithmic; see `scale`."""
     left, top, width, height = PLOT
     marks = ticks(min(values), max(values))
     yield text(left, 22, title, size=13)

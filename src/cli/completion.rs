@@ -8,7 +8,7 @@ use clap_complete::{Shell, generate};
 use std::ffi::OsString;
 use std::io::Write;
 
-/// The hint for a session. clap has no such hint, so one that no option has stands for it.
+/// The hint for a session. clap has no such hint, so a hint that no option uses takes its place.
 const SESSION: ValueHint = ValueHint::Username;
 /// The hint for the id of a record.
 const RECORD: ValueHint = ValueHint::Hostname;
@@ -76,7 +76,7 @@ fn has_session(command: &Command) -> bool {
     command.get_positionals().any(|arg| arg.get_value_hint() == SESSION)
 }
 
-/// Returns a command with what its help shows of the options and commands: clap_complete also completes what is hidden.
+/// Returns a copy of a command without its hidden options and commands, which clap_complete would also complete.
 fn visible(command: &Command) -> Command {
     let mut shown = Command::new(command.get_name().to_owned()).disable_help_subcommand(true);
     if command.get_version().is_some() {

@@ -7,8 +7,8 @@
 //!
 //! Each line is scanned once, in file order: it is translated, and its id and parent go into the index of the tree. Then
 //! the translations of the lines on the path to the chosen leaf are put in order. The few lines whose translation depends
-//! on others are read again at that time. Memory holds the index, what is written between long values, and the largest
-//! line; the long values stay in the file.
+//! on others are read again at that time. Memory holds the index, the translated text without its long values, and the
+//! longest line; the long values stay in the file.
 
 pub mod blocks;
 pub mod chat;
@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use translation::Translation;
 use tree::{Node, Path, PathEnd, Tree};
 
-/// A format of other programs that is translated.
+/// A format of another program, which is translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Dialect {
     /// Sessions of pi, OpenClaw and GoClaw

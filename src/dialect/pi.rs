@@ -12,8 +12,8 @@
 //! Every record of the path is written, because any of them may be the first one that a compaction keeps. Those that
 //! are not part of the conversation become records that readers ignore.
 //!
-//! Only one thing depends on the path: thinking is translated for the model at its end. Replies are translated as if
-//! that were their own model, and once more if it is not.
+//! Only one thing depends on the path: thinking is translated for the model that is selected at its end. Each reply is
+//! first translated as if that model had written it, and again if another model did.
 
 mod message;
 
@@ -30,7 +30,7 @@ use crate::input::origin::{Remark, SourcePlace};
 use crate::json::outline::Value;
 use std::borrow::Cow;
 
-/// The newest version that is known.
+/// The newest known version of the format.
 const NEWEST: u64 = 3;
 
 /// The properties of a record in the index.

@@ -7,9 +7,10 @@ use crate::record::content::Role;
 use crate::rules::violations;
 use std::path::PathBuf;
 
-/// Reads a transcript of another program. Returns the words of its messages, and the rule, line and id of each
-/// finding, followed by those of the notes that only claw-check reports. Checks that a provider accepts the
-/// messages.
+/// Reads a transcript of another program. Returns its messages as words joined by `|` (`U` or `A` for the role, then
+/// the text or a word for each block), and the rule, line and id of each finding, including the notes that only
+/// claw-check reports. Returns the error message instead if the transcript cannot be read. Checks that a provider
+/// accepts the messages.
 pub fn rebuild(text: &str, leaf: Option<&str>) -> (String, Vec<String>) {
     let input = Input::memory("t", text.as_bytes().to_vec());
     let directory = PathBuf::from("/nonexistent");

@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub enum Time<'a> {
     /// Microseconds since 1970.
     Micros(i64),
-    /// A time in RFC 3339, as a JSON string. It is read when it is written.
+    /// A time in RFC 3339, as a JSON string. It is parsed when the record is written.
     Text(&'a str),
 }
 
@@ -24,19 +24,19 @@ impl Time<'_> {
     }
 }
 
-/// Converts milliseconds since 1970, given as a JSON number.
+/// Converts milliseconds since 1970, given as a JSON number, to microseconds.
 #[must_use]
 pub fn of_millis(raw: &str) -> Option<i64> {
     raw.parse::<i64>().ok().map(|millis| millis.saturating_mul(1000))
 }
 
-/// Converts a time in the format of RFC 3339, given as a JSON string.
+/// Converts a time in the format of RFC 3339, given as a JSON string, to microseconds since 1970.
 #[must_use]
 pub fn of_text(raw: &str) -> Option<i64> {
     Some(json::string(raw)?.parse::<Timestamp>().ok()?.as_microsecond())
 }
 
-/// Appends a time as seconds, with the digits that they need.
+/// Appends a time in seconds, without trailing zeros.
 pub fn push(json: &mut String, micros: i64) {
     let (whole, part) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
     json.push_str(itoa::Buffer::new().format(whole));

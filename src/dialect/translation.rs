@@ -5,9 +5,9 @@
 //! line's byte offset. If a line becomes several records, the ids of the second and later ones end in `.2`, `.3` and so
 //! on.
 //!
-//! Long values keep their bytes, so the text consists of parts of the source, and of what is written between them. Only
-//! the latter is stored. Records are written in any order, each line of the source into a [`Chunk`], and the chunks then
-//! make up the text.
+//! Long values keep their bytes, so the text consists of parts of the source and of new text between them. Only the new
+//! text is stored. Records are written in any order, each line of the source into a [`Chunk`]; then the chunks are put
+//! in order.
 
 use crate::dialect::Choice;
 pub use crate::dialect::draft::Chunk;
@@ -58,11 +58,12 @@ pub struct Translation<'i> {
     header: Option<(SourcePlace, Chunk)>,
     /// The chunks of the text, in order.
     chunks: Vec<(SourcePlace, Chunk)>,
-    /// For each line, its record of the type [`IMPORTED`], if records are kept that are not part of the text.
+    /// For each line, a record of type [`IMPORTED`] that is used if nothing else is made of the line; `None` if such
+    /// lines are dropped.
     kept: Option<Vec<(SourcePlace, Chunk)>>,
     remarks: Vec<Remark>,
     notes: Vec<Remark>,
-    /// The number of occurrences and the first place of each unknown thing, by its description.
+    /// The number of occurrences and the first place of each kind of unknown content, by its description.
     unknown: HashMap<String, (usize, SourcePlace)>,
     files: Vec<SourceFile>,
     /// True after a compaction or checkpoint.
@@ -87,7 +88,7 @@ impl<'i> Translation<'i> {
         }
     }
 
-    /// Sets the files that the source consists of, if these are several.
+    /// Sets the files that the source consists of, if there are several.
     pub fn set_files(&mut self, files: Vec<SourceFile>) {
         self.files = files;
     }
@@ -158,7 +159,7 @@ impl<'i> Translation<'i> {
         self.header = Some((place, self.chunk(write)));
     }
 
-    /// Writes the record that keeps a line in case no chunk of the line is appended, if such lines are kept.
+    /// If unused lines are kept, writes the record that keeps this line in case no chunk of it is appended.
     pub fn keep(&mut self, source: &RecordSource<'_>) {
         if self.kept.is_some() {
             let chunk = self.chunk(|out| out.imported(source));

@@ -76,8 +76,8 @@ impl<K> Default for Tree<K> {
 }
 
 impl<K: Copy> Tree<K> {
-    /// Adds the next record of the file. Returns true if an earlier one has the same id, which from now on means this
-    /// one.
+    /// Adds the next record of the file. Returns true if an earlier record has the same id; the id then refers to the
+    /// new record.
     pub fn add(
         &mut self,
         place: SourcePlace,
@@ -137,7 +137,7 @@ impl<K: Copy> Tree<K> {
         0..self.entries.len() as Node
     }
 
-    /// Returns the record with this id.
+    /// Returns the record with this id, or the last one if there are several.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<Node> {
         self.ids.get(id).copied()
@@ -220,7 +220,7 @@ impl<K: Copy> Tree<K> {
         branches
     }
 
-    /// Returns the ids of these records.
+    /// Returns the ids of these records. A record without an id is left out, and so is one whose id a later record has.
     #[must_use]
     pub fn names(&self, nodes: impl IntoIterator<Item = Node>) -> HashMap<Node, &str> {
         let wanted: HashMap<Node, ()> = nodes.into_iter().map(|node| (node, ())).collect();

@@ -1,4 +1,4 @@
-//! Writes the records of a translation. A long value in the source is not copied; the text refers to its place there.
+//! Writes the records of a translation. A long value is not copied from the source; the text refers to its place there.
 
 use crate::dialect::draft::Draft;
 use crate::dialect::source::SourceLine;
@@ -15,14 +15,14 @@ pub struct RecordWriter<'o> {
     out: &'o mut Draft,
     /// The line that the record comes from.
     line: SourceLine<'o>,
-    /// True if no member or element of the innermost object or list was written yet.
+    /// True if no member or element of the innermost object or list has been written yet.
     is_first: bool,
 }
 
 /// The content of a message or a result. All strings are JSON.
 #[derive(Clone, Debug)]
 pub enum Content<'a> {
-    /// A string, or a list of blocks in our form.
+    /// A string, or a list of blocks in the form that records use.
     Json(Cow<'a, str>),
     /// Strings, which become one string with a line feed between them.
     Lines(Vec<&'a str>),
@@ -33,7 +33,7 @@ pub enum Content<'a> {
 /// A block that is not a call. All strings are JSON.
 #[derive(Clone, Debug)]
 pub enum Block<'a> {
-    /// A block in our form.
+    /// A block in the form that records use.
     Json(&'a str),
     /// A text.
     Text(Cow<'a, str>),
@@ -85,7 +85,7 @@ pub struct Reply<'a> {
 /// The token counts of a reply.
 #[derive(Clone, Debug)]
 pub enum Usage<'a> {
-    /// An object with the names of a provider.
+    /// An object with the member names of a provider.
     Json(&'a str),
     /// Counts under the names of the Anthropic API: input, read from the cache, written to the cache, and output.
     Split([u64; 4]),
@@ -238,7 +238,7 @@ impl<'o> RecordWriter<'o> {
         self
     }
 
-    /// Adds content.
+    /// Adds the content of a message or a result.
     pub fn content(&mut self, name: &'static str, content: &Content<'_>) -> &mut Self {
         self.name(name);
         match content {

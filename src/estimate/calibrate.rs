@@ -1,7 +1,7 @@
 //! Measures how far the estimates for a model are from the counts of its provider.
 //!
 //! The measure is the growth of the prompt between two replies of a model: the difference of the counts, divided by the
-//! difference of the estimates. What a provider adds to every prompt does not change it.
+//! difference of the estimates. Text that a provider adds to every prompt does not affect the measure.
 
 use super::{Model, Request, table, weigh};
 use crate::messages::Message;

@@ -1,7 +1,7 @@
 //! The items of a request, each with its weight, and their shares of the tokens.
 //!
-//! The shares add up to the tokens of the whole request, so everything that is summed from them does, too: the parts of
-//! the prompt, its messages and its largest records.
+//! The shares add up to the tokens of the whole request, and so do the totals of all parts of the prompt and of all
+//! messages.
 
 use crate::id::Id;
 use crate::messages::Message;

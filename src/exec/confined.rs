@@ -37,8 +37,8 @@ fn refused(path: &str, why: Errno) -> anyhow::Error {
 /// Writes the file at `path` below `root` to `out`.
 ///
 /// # Errors
-/// Status 77 if the path leads out of `root` or the file may not be read, 74 if it does not exist or cannot be read, 65
-/// if it is not a regular file.
+/// Status 77 if the path leads out of `root` or into the sessions, or the file may not be read; 74 if the file does not
+/// exist or cannot be read; 65 if it is not a regular file.
 pub fn read(root: impl AsFd, path: &str, out: &mut impl Write) -> anyhow::Result<()> {
     let fd = open(root, path, OFlags::empty())?;
     let facts = fstat(&fd).map_err(io::Error::from)?;
@@ -162,7 +162,7 @@ mod tests {
             });
             for _ in 0..20_000 {
                 match text(&root, "sub/secret") {
-                    Ok(said) => assert_eq!(said, "harmless"),
+                    Ok(content) => assert_eq!(content, "harmless"),
                     Err(_) => seen.store(true, Ordering::Relaxed),
                 }
             }

@@ -16,14 +16,14 @@ const HEAD_TENTHS: usize = 7;
 /// The output of a tool, captured as it arrives.
 #[derive(Debug)]
 pub struct ToolOutput {
-    /// All of the output, or only its beginning once it exceeds both sizes together.
+    /// All of the output, or only its beginning once it exceeds `head_size + tail_size`.
     head: Vec<u8>,
-    /// The end of an output that exceeds both sizes together.
+    /// The end of an output that exceeds `head_size + tail_size`.
     tail: Vec<u8>,
     head_size: usize,
     tail_size: usize,
     total: u64,
-    /// The path of the file that receives all of an output that exceeds both sizes together.
+    /// The path of the file that receives all of an output that exceeds `head_size + tail_size`.
     path: Option<PathBuf>,
     file: Option<io::Result<File>>,
 }

@@ -227,8 +227,8 @@ enum Reader {
 }
 
 impl Batches {
-    /// Creates a reader of the batches in `part`, a range of byte offsets. Only if `scans` is true, the batches have
-    /// objects.
+    /// Creates a reader of the batches in `part`, a range of byte offsets. The lines are scanned for objects only if
+    /// `scans` is true.
     #[must_use]
     pub fn new(input: &Input, part: Range<u64>, scans: bool) -> Batches {
         let is_large = part.end.saturating_sub(part.start) >= LARGE && processors() > 1;

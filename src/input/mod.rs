@@ -72,7 +72,7 @@ impl Input {
         Ok(Input::memory(name, bytes))
     }
 
-    /// Creates an input from a text that consists of parts of others.
+    /// Creates an input from a text that consists of parts of other inputs.
     #[must_use]
     pub fn rope(name: &str, rope: Rope) -> Input {
         let (name, length, position) = (name.into(), rope.length(), Arc::default());
@@ -126,7 +126,7 @@ impl Input {
         }
     }
 
-    /// Returns the bytes from offset `from` to `to`; fewer if the file has become shorter.
+    /// Returns the bytes from offset `from` to `to`; fewer if the input ends before `to`.
     ///
     /// # Errors
     /// Fails if they cannot be read.

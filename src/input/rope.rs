@@ -14,7 +14,8 @@ pub struct Rope {
     inputs: Vec<Input>,
     slices: Vec<Slice>,
     length: u64,
-    /// The windows on each input. A thread takes them while it reads; another one that reads meanwhile uses new ones.
+    /// The windows on each input. A thread takes them while it reads; a thread that reads at the same time creates new
+    /// ones.
     windows: Mutex<Vec<Windows>>,
 }
 
@@ -87,11 +88,11 @@ impl Rope {
     }
 }
 
-/// The windows on an input. There are two, because the parts of an input can be used in two orders in turn: those that
-/// were written while the source was read, and those that were written later.
+/// The windows on an input. There are two, because a text can alternate between two places in one input: parts that
+/// were written while the source was read, and parts that were written later.
 #[derive(Debug, Default)]
 struct Windows {
-    /// The one that was used last comes first.
+    /// The window that was used last comes first.
     recent: [Window; 2],
 }
 
@@ -156,7 +157,7 @@ fn too_short() -> io::Error {
 mod tests {
     use super::*;
 
-    /// A file has windows, bytes in memory do not.
+    /// Returns a file, which is read through windows, and bytes in memory, which are not.
     fn inputs() -> [Input; 2] {
         let mut file = tempfile::tempfile().unwrap();
         let bytes: Vec<u8> = (0..200_000).map(|n| b'a' + (n % 23) as u8).collect();
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn adjacent_parts_are_one() {
+    fn adjacent_parts_are_merged() {
         let mut rope = Rope::new(inputs().to_vec());
         for (input, from, length) in [(0, 5, 3), (0, 8, 2), (0, 10, 0), (0, 10, 1), (1, 11, 1)] {
             rope.push(input, from, length);

@@ -95,7 +95,7 @@ impl Spool {
     }
 }
 
-/// Creates a file without a name. On systems that do not support this, creates a file and removes its name at once.
+/// Creates a file without a name. If that fails, creates a file with a name and removes the name at once.
 fn unnamed(directory: &Path) -> io::Result<File> {
     unnamed_file(directory, PRIVATE).or_else(|_| {
         let path = directory.join(format!(".clawutils.{}.{directory:p}", std::process::id()));

@@ -90,7 +90,7 @@ impl Outline {
                 let is_object = first == b'{';
                 at = white(bytes, at + 1);
                 self.open.push(OpenValue { is_object, node });
-                // The loop below reads the end of an empty one.
+                // The loop below reads the end of an empty array or object.
                 if *bytes.get(at)? != first + 2 {
                     if is_object {
                         (name, at) = key(&mut scan, bytes, at)?;
@@ -126,7 +126,7 @@ impl Outline {
     }
 
     /// Adds the value that begins at `at` with the byte `first`. Returns its index, or `None` if it is not in the
-    /// outline: it is too deep, or it is a number, `true`, `false` or `null` in an array, which can have very many.
+    /// outline: it is too deep, or it is a number, `true`, `false` or `null` in an array, which can have many of these.
     fn begin(&mut self, name: Name, at: usize, first: u8) -> Option<usize> {
         let is_value = name.place.start > 0 || matches!(first, b'{' | b'[' | b'"');
         let is_root = self.open.is_empty();

@@ -80,7 +80,7 @@ impl<'a> Scan<'a> {
         simd::with_known(RestOfString { scan: self, at })
     }
 
-    /// Checks the four digits of an escaped code unit.
+    /// Checks the four digits of an escaped code unit, and records whether it is a surrogate.
     fn unit(&mut self, at: usize) -> Option<()> {
         let digits = self.bytes.get(at..at + 4)?;
         self.has_surrogates |= digits[0] | 0x20 == b'd' && !matches!(digits[1], b'0'..=b'7');

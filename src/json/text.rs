@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_is_decoded_as_others_do() {
+    fn a_string_is_decoded_as_by_serde_json_except_for_lone_surrogates() {
         for raw in [
             r#""plain""#,
             r#""""#,

@@ -170,7 +170,7 @@ impl<'i> ChainLines<'i> {
         Ok(index < self.first + self.held.len())
     }
 
-    /// Removes the first line, so that its memory is used again.
+    /// Removes the first line and returns it, so that its memory can be reused.
     fn drop_first(&mut self) -> HeldLine {
         self.first += 1;
         self.held.pop_front().unwrap_or_default()

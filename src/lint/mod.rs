@@ -79,7 +79,7 @@ pub fn inspect(
     Ok(Inspection { findings, outlines })
 }
 
-/// Returns the findings of rebuild in the whole transcript, and the outlines of the messages. Calls `each_line` with
+/// Returns the findings of rebuild for the whole transcript, and the outlines of the messages. Calls `each_line` with
 /// every line.
 fn rebuilt(
     inputs: &[Input],
@@ -235,8 +235,8 @@ impl LineScan {
         self.records.push(RecordPlace { offset, line, length, id: own });
     }
 
-    /// Stores the id of the record at `offset`. Returns true if an earlier record has the same id: written in it or, if
-    /// it has none, its address.
+    /// Stores the id of the record at `offset`, if it has one. Returns true if an earlier record has the same id. A
+    /// record without an id counts as having its address as its id.
     fn was_used(&mut self, own: Option<&Id>, offset: u64) -> bool {
         let Some(own) = own else {
             return self.has_addresses && self.ids.contains(&RecordPlace::id(None, offset));

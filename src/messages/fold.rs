@@ -2,8 +2,8 @@
 //!
 //! Records are read in file order into *pending messages*, one for each reply and each run of user records. A result is
 //! assigned to the nearest call before it that has its id. If there is none, the result waits for the next call with
-//! its id. That call takes the waiting result once something follows its reply, unless another result has answered the
-//! call by then.
+//! its id. That call takes the waiting result once the next message begins, unless another result has answered the call
+//! by then.
 //!
 //! Pending messages are then laid out as messages. The results of a reply come together right after it, in the order of
 //! the calls, before any text of the user. A record that fits nowhere (a result without a call, a second result) is
@@ -157,7 +157,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 }
                 self.assistant(content, meta, record);
             }
-            // Its usage is ignored, because it does not count the whole reply.
+            // The usage of an interrupted reply is ignored, because it does not count the whole reply.
             Body::Interrupted { content } if self.view.interrupted => {
                 self.end_counts(u64::MAX);
                 self.assistant(content, meta, record);
@@ -324,7 +324,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     /// Adds a tool call to the last reply, or to a new one if the last has ended. If a result with its id came before
-    /// the call, the call gets it unless another result follows. A call that the reply already contains is skipped.
+    /// the call, the call gets that result unless another one follows. A call that the reply already contains is
+    /// skipped.
     fn call(&mut self, block: Block<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
         let BlockKind::ToolUse { id } = block.kind.clone() else { return };
         if self.is_written_again(&id, &block, record) {
@@ -341,8 +342,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         self.calls.insert(id, (message_number, call_index));
     }
 
-    /// Returns true if the newest reply already contains this call. The current version of claw0 writes every call
-    /// twice: inside the assistant record and as a `tool_use` record.
+    /// Returns true if the newest reply already contains a call with this id. Adds a finding if the two calls differ.
+    /// The current version of claw0 writes every call twice: inside the assistant record and as a `tool_use` record.
     fn is_written_again(&mut self, id: &str, block: &Block<'_>, record: &Record<'_>) -> bool {
         let Some((number, index)) = self.calls.get(id).copied() else { return false };
         let reply = match self.pending.back() {

@@ -32,8 +32,8 @@ pub use meta::Meta;
 use std::borrow::Cow;
 use std::io::{self, IoSlice, Write};
 
-/// The most levels of nested arrays and objects in a message: as many as in a record, plus the list and the block
-/// around a call or a result.
+/// The maximum number of levels of nested arrays and objects in a message: as many as in a record, plus the list and
+/// the block around a call or a result.
 const MAX_DEPTH: usize = line::MAX_DEPTH + 2;
 
 /// One message of a request.

@@ -56,8 +56,8 @@ pub(super) struct PendingCall<'b> {
     /// Index of the call's block in its reply.
     pub(super) block: usize,
     pub(super) answer: Option<PendingResult<'b>>,
-    /// A result that comes before the call. It becomes the answer if the call still has no result when something
-    /// follows the reply.
+    /// A result that comes before the call. It becomes the answer if the call still has no result when the next message
+    /// begins.
     pub(super) early: Option<EarlyResult>,
     pub(super) place: Place,
 }
@@ -111,8 +111,8 @@ impl<'b> PendingMessage<'b> {
         can_be_sent(&self.content)
     }
 
-    /// Answers the open calls with the results that came before them. Called when something follows the reply. Returns
-    /// the largest `changed_at` of these results, or 0.
+    /// Answers the open calls with the results that came before them. Called when the next message begins. Returns the
+    /// largest `changed_at` of these results, or 0.
     pub(super) fn take_early_answers(&mut self) -> u64 {
         let mut changed_at = 0;
         for call in self.calls.iter_mut().filter(|call| call.answer.is_none()) {
@@ -127,8 +127,8 @@ impl<'b> PendingMessage<'b> {
         self.calls.iter().all(|call| call.answer.is_some())
     }
 
-    /// Drops the thinking at the end of the message, and returns the record of the last thinking block. A reply ends
-    /// with thinking if it reached the token limit while the model was thinking.
+    /// Drops the thinking at the end of the message. Returns the record of the last thinking block if there was any at
+    /// the end. A reply ends with thinking if it reached the token limit while the model was thinking.
     pub(super) fn drop_final_thinking(&mut self) -> Option<RecordName> {
         let source = self.thinking.take()?;
         let Content::Blocks(blocks) = &mut self.content else { return None };

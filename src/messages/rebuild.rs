@@ -434,6 +434,7 @@ mod tests {
         let unknown = findings.iter().find(|found| *found.rule == rules::UNKNOWN_FIRST_KEPT);
         assert_eq!(unknown.map(|found| found.place.line), Some(Some(2)), "{findings:?}");
     }
+
     #[test]
     fn a_user_record_without_content_is_reported_unless_it_only_has_results() {
         let call = r#"{"type":"tool_use","tool_use_id":"c","name":"t","input":{}}"#;

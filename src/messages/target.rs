@@ -18,7 +18,7 @@ pub struct Ids {
     /// The assigned ids. The value is true if the id is also the original id of some call.
     assigned: ById<bool>,
     /// The invalid ids on disk, each of which was replaced.
-    others: HashSet<Id>,
+    invalid: HashSet<Id>,
     /// The last number that was appended to ids with this prefix of at most `MAX_STEM` bytes.
     numbers: ById<u64>,
 }
@@ -27,7 +27,7 @@ impl Ids {
     /// Returns true if an id was assigned for a call with the id `original` on disk.
     #[must_use]
     pub fn is_known(&self, original: &str) -> bool {
-        self.assigned.get(original) == Some(&true) || self.others.contains(original)
+        self.assigned.get(original) == Some(&true) || self.invalid.contains(original)
     }
 
     /// Assigns the id to send for a call with the id `original` on disk. It depends only on earlier calls, so appended
@@ -39,7 +39,7 @@ impl Ids {
                 return original.clone();
             }
             Entry::Vacant(_) => {
-                self.others.insert(original.clone());
+                self.invalid.insert(original.clone());
             }
             Entry::Occupied(mut assigned) => *assigned.get_mut() = true,
         }

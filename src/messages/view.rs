@@ -69,7 +69,7 @@ pub struct View {
     /// For each target of a retraction in effect, the finding to report if the target does not exist.
     pub unseen_targets: HashMap<String, Finding>,
     /// By record id: the offset of the newest view record that changes or retracts the record. Provider counts between
-    /// the two are invalid.
+    /// the record and the view record are invalid.
     pub changed_at: HashMap<String, u64>,
     /// All provider counts before this offset are invalid.
     pub counts_from: u64,
@@ -322,7 +322,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Returns the offset of the last record before `end` that contains `id` without escapes.
+    /// Returns the offset of the last record before `end` whose id is `id` and is written without escapes.
     fn search_for(&self, id: &str, end: u64) -> anyhow::Result<Option<u64>> {
         let needle = Needles::one(id);
         let mut lines = Backward::new(self.inputs, end, &needle);

@@ -60,7 +60,7 @@ impl ProcessFamily {
         running().retain(|family| *family != self);
     }
 
-    /// Ends all processes with SIGTERM, and those that still run after a second with SIGKILL. Calls `reap` repeatedly,
+    /// Sends SIGTERM to all processes and, if some still run after a second, SIGKILL. Calls `reap` repeatedly,
     /// so that the caller can reap the child: a process that has exited counts as running until it is reaped.
     pub(super) fn end(self, mut reap: impl FnMut()) {
         let mut members = vec![self.child];

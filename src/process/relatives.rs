@@ -4,7 +4,7 @@
 use crate::system::{parent, parents};
 use rustix::process::{Pid, getppid};
 
-/// Adds all descendants of `members` to it, parents before their children.
+/// Adds all descendants of the processes in `members` to the list, parents before their children.
 pub fn add_descendants(members: &mut Vec<Pid>) {
     let mut others = parents();
     loop {

@@ -39,8 +39,7 @@ fn least(request: &ModelRequest<'_, '_>) -> u64 {
 /// Old versions of Ollama silently drop part of a prompt that does not fit, so the check must happen before the call.
 ///
 /// # Errors
-/// Returns an overflow failure if the window leaves less than `least` tokens, and less than the requested
-/// value.
+/// Returns an overflow failure if the window leaves less than both `least` tokens and the requested value.
 pub fn room(
     protocol: Protocol,
     request: &ModelRequest<'_, '_>,

@@ -16,9 +16,9 @@
 //! 3. The structured type or code: throttling, billing and keys first, then overflow. At 429 only
 //!    billing and overload count, so a 429 is never an overflow by its code.
 //! 4. The user's own rows, at every status except 401, 402, 403 and 429.
-//! 5. The text of the message, at 400, 413, 422 and 4xx statuses without a specific meaning, and for
-//!    an error inside a 2xx; at 503 only to tell a busy server from a broken one. At 413 only throttling and
-//!    window texts count, at 500 only a window that filled up while the answer was generated.
+//! 5. The text of the message, at 400, 413, 422 and 4xx statuses without a specific meaning, and for an error inside a
+//!    2xx. At 413 only the texts for throttling and for the window count; at 500 only those for a window that filled up
+//!    while the answer was generated; at 503 only those for a busy server.
 //! 6. The status.
 //!
 //! # Source of the text

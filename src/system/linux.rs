@@ -29,7 +29,7 @@ pub(crate) fn unnamed_file(directory: &Path, mode: u32) -> io::Result<File> {
 /// Gives a name to a file that has none.
 ///
 /// # Errors
-/// Fails if the name exists, or if it is on another file system.
+/// Fails if the name exists, or if its directory is on another file system than the file.
 pub(crate) fn link_unnamed(file: &File, name: &Path) -> io::Result<()> {
     Ok(linkat(CWD, link_of(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
 }

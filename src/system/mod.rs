@@ -1,4 +1,4 @@
-//! What differs between operating systems: [`linux`] has functions of Linux, and [`portable`] the same ones for every other
+//! Functions that differ between operating systems: [`linux`] implements them for Linux, and [`portable`] for every other
 //! Unix. Tests on Linux run both.
 
 #[cfg(any(target_os = "linux", test))]

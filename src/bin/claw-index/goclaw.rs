@@ -185,7 +185,7 @@ fn message(row: Columns<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
             let own = own.string("content", &result);
             record(own.flag("is_error", row.count("tool_is_error").is_some()))
         }
-        // Readers ignore it, but it may be the first record that a compaction keeps.
+        // Readers ignore an imported record, but it may be the first one that a compaction keeps.
         _ => record(
             row.record(IMPORTED)
                 .object("record", |it| it.string("role", &role).string("content", &content)),
@@ -272,7 +272,7 @@ impl<'r> Columns<'r> {
         self.dated(kind).optional(Members::string, "id", self.text("id").as_deref())
     }
 
-    /// Adds the columns that say who wrote a message.
+    /// Adds the columns about the origin of a message.
     fn rest(self, mut record: Members) -> Members {
         for name in ["source", "channel_id", "user_id", "supervisor", "intervention_type"] {
             record = record.optional(Members::string, name, self.text(name).as_deref());

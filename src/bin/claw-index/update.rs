@@ -28,7 +28,7 @@ pub struct Update {
     /// Report only errors
     #[arg(long)]
     quiet: bool,
-    /// After that, wait for changes, index them, and print a line for each, until a signal ends the program
+    /// After the update, wait for changes, index them, and print a line for each, until a signal ends the program
     #[arg(long)]
     follow: bool,
     #[command(flatten)]

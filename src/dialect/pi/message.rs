@@ -149,7 +149,8 @@ enum Thinking<'a> {
     None,
 }
 
-/// Translates a thinking block as pi sends it: unchanged to the model that wrote it, and as plain text to any other.
+/// Translates a thinking block as pi sends it: a signed block unchanged to the model that wrote it, any other as plain
+/// text. An empty block is dropped, and so is redacted thinking for another model.
 fn thinking(block: Value<'_>, is_same_model: bool, is_kept: bool) -> Thinking<'_> {
     let text = block.quoted("thinking").unwrap_or("\"\"");
     let signature = block.get("thinkingSignature").filter(|raw| !json::is_blank(raw));

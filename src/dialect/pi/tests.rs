@@ -128,7 +128,7 @@ fn v30_a_compaction_keeps_its_first_kept_record_and_all_later_ones() {
         check(&format!("{start}{lines}"), None, &messages, findings);
     };
     check("k1 a4 compaction:a3 sum", format!("{}|U|three|A|four", summary("sum")), &[]);
-    // The second one keeps a range that begins before the first one.
+    // The second compaction keeps a range that begins before the first compaction.
     check(
         "k1 a4 compaction:a3 sum\na5 k1 u:five\nk2 a5 compaction:a3 again",
         format!("{}|U|three|A|four|U|five", summary("again")),

@@ -98,7 +98,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         }
     }
 
-    /// Assigns a result to the newest pending call with its id. If no call with this id was read yet, the result waits
+    /// Assigns a result to the newest pending call with its id. If no call with this id has been read, the result waits
     /// for one. A second result is left out, and so is one whose call was already laid out.
     fn place(&mut self, answer: PendingResult<'b>, record: &Record<'_>) {
         let id = answer.id.clone();

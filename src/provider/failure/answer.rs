@@ -4,7 +4,7 @@ use super::texts::{self, TextFamily};
 use super::{bounded, opening, python};
 use serde_json::Value;
 
-/// The most bytes to show of a body that has no message.
+/// The maximum number of bytes shown of a body that has no message.
 const BODY_BYTES: usize = 500;
 /// The maximum depth to which nested errors are unwrapped.
 const NESTING: usize = 4;
