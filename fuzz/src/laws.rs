@@ -1,4 +1,4 @@
-//! Laws for any bytes that rebuild reads.
+//! Laws for the messages that are rebuilt from any bytes.
 
 use crate::any::{Law, is_sound, lines, only_grows, rebuild, rebuild_all, same};
 use crate::view;
@@ -10,8 +10,8 @@ use clawutils::input::lines::Lines;
 use clawutils::messages::rebuild::{RebuildOptions, Rebuilt, from_inputs};
 use clawutils::record;
 
-/// Checks all laws for any transcript. Returns the rebuilt messages, or `None` if the transcript is in a dialect that
-/// cannot be read.
+/// Checks all laws for any transcript. Returns the rebuilt messages, or `None` if the transcript has lines of
+/// another program's format and cannot be read.
 pub fn check(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
     let input = Input::memory("t", bytes.to_vec());
     let rebuilt = match from_inputs(std::slice::from_ref(&input), &RebuildOptions::default()) {
@@ -36,14 +36,14 @@ pub fn check(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
         same("split into two inputs", &lines(&rebuild_all(&inputs)?.messages), &expected)?;
     }
     // Only two of the line ends are tried, because trying each would take too long.
-    let some = bytes.len() % ends.len().max(1);
-    for end in ends.get(some).into_iter().chain(ends.last()) {
+    let chosen = bytes.len() % ends.len().max(1);
+    for end in ends.get(chosen).into_iter().chain(ends.last()) {
         check_only_end_changes(&input, bytes, *end, &rebuilt)?;
     }
     Ok(Some(rebuilt))
 }
 
-/// Checks that the messages are sound with every option.
+/// Checks that the messages are sound with each of several options.
 pub fn check_each_option(bytes: &[u8]) -> Law {
     let options = RebuildOptions::default();
     for options in [
@@ -59,7 +59,7 @@ pub fn check_each_option(bytes: &[u8]) -> Law {
     Ok(())
 }
 
-/// Returns the ends of all lines that are followed by another one.
+/// Returns the end of each line that is followed by another line.
 fn line_ends(bytes: &[u8]) -> Vec<usize> {
     let feeds = memchr::memchr_iter(b'\n', bytes).map(|feed| feed + 1);
     feeds.filter(|end| *end < bytes.len()).collect()

@@ -1,4 +1,4 @@
-//! Laws for any bytes: the bodies of the fuzz targets.
+//! The bodies of the fuzz targets.
 //!
 //! Each public module is a target: its `run` takes bytes, and panics with a description of the law that is broken. The
 //! targets [`lines`], [`rebuild`] and [`scan`] take bytes unchanged, so any transcript is a seed; [`pair`] and
@@ -17,11 +17,11 @@ mod view;
 #[path = "../../tests/property/agree.rs"]
 mod agree;
 /// The laws that the property tests use, too.
-#[allow(dead_code, reason = "the tests use the rest")]
+#[allow(dead_code, reason = "only the tests use some of it")]
 #[path = "../../tests/property/any.rs"]
 mod any;
-/// The rules by which a provider refuses requests, implemented independently.
-#[allow(dead_code, reason = "the fake provider of the tests uses the rest")]
+/// The rules by which a provider refuses requests, implemented independently of the library.
+#[allow(dead_code, reason = "only the fake provider of the tests uses some of it")]
 #[path = "../../tests/cli/common/rules.rs"]
 mod rules;
 

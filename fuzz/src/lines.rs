@@ -1,4 +1,4 @@
-//! Lines, forwards and backwards: all bytes belong to some line.
+//! Tests that lines are read the same forwards and backwards, and that they contain all bytes of the input.
 
 use clawutils::finding::Place;
 use clawutils::input::Input;
@@ -14,7 +14,7 @@ use std::slice;
 const BLOCK: usize = 256 * 1024;
 
 /// A line: its offset and its bytes.
-type Split = (u64, Vec<u8>);
+type OffsetLine = (u64, Vec<u8>);
 
 /// Tests `bytes` as an input. The last byte selects whether many blanks precede or follow the other bytes, so that a
 /// block ends among the blanks.
@@ -39,8 +39,8 @@ pub fn run(bytes: &[u8]) {
     check_backwards(&input, &lines, *middle);
 }
 
-/// Checks that lines scanned ahead give the same results as each line alone.
-fn check_scan_ahead(input: &Input, from: u64, lines: &[Split]) {
+/// Checks that lines that are scanned ahead in a batch give the same results as lines that are read one by one.
+fn check_scan_ahead(input: &Input, from: u64, lines: &[OffsetLine]) {
     let (mut ahead, mut alone) = (Vec::new(), Vec::new());
     let mut reading = Lines::new(slice::from_ref(input), from..input.length);
     while let Some(batch) = reading.batch().expect("memory can be read") {
@@ -81,7 +81,7 @@ fn place(input: &Input, offset: u64, line: &[u8]) -> Place {
     Place { input: input.name.clone(), line: None, offset, length: line.len() as u64 }
 }
 
-fn split(input: &Input, from: u64) -> Vec<Split> {
+fn split(input: &Input, from: u64) -> Vec<OffsetLine> {
     let mut out = Vec::new();
     let mut offset = from;
     let mut batches = Batches::new(input, from..input.length, true);
@@ -95,7 +95,7 @@ fn split(input: &Input, from: u64) -> Vec<Split> {
     out
 }
 
-/// Checks that each object in a line is at its stated place, and that each finding is inside the line.
+/// Checks that each object in a line is inside its stated place, and that each finding is inside the line.
 fn check_places(line: &[u8], place: Place) {
     let whole = place.offset..=place.offset + place.length;
     for found in line::read_line(line, place, 0) {
@@ -117,9 +117,9 @@ fn check_places(line: &[u8], place: Place) {
     }
 }
 
-/// Checks that reading backwards gives exactly the lines that contain a needle. Then checks a search that must stop at
+/// Checks that a backward search finds exactly the lines that contain a needle. Then checks a search that must stop at
 /// `floor` once it has found a line.
-fn check_backwards(input: &Input, lines: &[Split], floor: u64) {
+fn check_backwards(input: &Input, lines: &[OffsetLine], floor: u64) {
     let words = ["\"type\"", "\"user\"", "\"content\"", "\"id\""];
     for count in 1..=words.len() {
         let texts: Vec<&[u8]> = words[..count].iter().map(|word| word.as_bytes()).collect();
@@ -134,14 +134,15 @@ fn check_backwards(input: &Input, lines: &[Split], floor: u64) {
 
 fn check_backwards_for(
     input: &Input,
-    lines: &[Split],
+    lines: &[OffsetLine],
     floor: u64,
     texts: &[&[u8]],
     needles: &Needles,
 ) {
     let finders: Vec<Finder<'_>> = texts.iter().map(Finder::new).collect();
-    let holds_one = |line: &&Split| finders.iter().any(|needle| needle.find(&line.1).is_some());
-    let all: Vec<Split> = lines.iter().rev().filter(holds_one).cloned().collect();
+    let holds_one =
+        |line: &&OffsetLine| finders.iter().any(|needle| needle.find(&line.1).is_some());
+    let all: Vec<OffsetLine> = lines.iter().rev().filter(holds_one).cloned().collect();
     let count = all.iter().skip(1).take_while(|(offset, _)| *offset >= floor).count();
     for (floor, expected) in [(0, &all[..]), (floor, &all[..all.len().min(1 + count)])] {
         let mut found = Vec::new();

@@ -1,14 +1,14 @@
-//! Short conversations: calls, results and view records in any order, with few ids.
+//! Tests short transcripts: messages, calls, results and view records in any order, with few ids.
 //!
 //! Two bytes make a record, so a change of one byte changes one record. The first byte selects the kind of the
-//! record and its id. The second selects the id of its call, its text, and the record that it refers to, if records of
+//! record and its id. The second selects the id of a call, the text, and the record that this record refers to, if records of
 //! this kind have them.
 
 use crate::any::is_accepted;
 use crate::{expect, laws};
 use clawutils::record::digest;
 
-/// Ids of calls. A provider does not accept all of them, and two become equal when invalid characters are replaced.
+/// Ids of calls. Providers refuse the last two, and two become equal when invalid characters are replaced.
 const CALLS: [&str; 4] = ["a", "a_2", "a:2", "日"];
 
 /// A result that is long enough to be shortened.
@@ -55,7 +55,7 @@ fn transcript(bytes: &[u8]) -> Vec<u8> {
 fn members(kind: u8, about: u8, ids: &[String]) -> Option<String> {
     let call = CALLS[usize::from(about & 3)];
     let words = format!("w{about}");
-    // The id of this record, or of one of the fifteen before it; "nowhere" if there are fewer.
+    // The id of this record or of one of the fifteen records before it, or "nowhere" if that record does not exist.
     let target = ids.iter().rev().nth(usize::from(about >> 4)).map_or("nowhere", String::as_str);
     Some(match kind {
         0 | 1 => user(&format!(r#""{words}""#)),

@@ -1,4 +1,4 @@
-//! Any bytes are a transcript, and the rebuilt messages obey the laws.
+//! Tests that any bytes can be read as a transcript, and that the rebuilt messages obey the laws.
 
 use crate::{expect, laws};
 use clawutils::finding::rules::REFUSED;

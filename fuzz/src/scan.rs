@@ -1,4 +1,4 @@
-//! The scanner and serde_json agree on every text.
+//! Tests that the JSON scanner and serde_json agree on every text.
 
 use crate::{agree, expect};
 

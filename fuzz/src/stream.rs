@@ -6,7 +6,7 @@ use clawutils::provider::protocol::Protocol;
 use clawutils::provider::reading::Reading;
 use serde_json::Value;
 
-/// Returns the outcome of an answer, its reply or failure, and the text that was shown.
+/// Reads an answer in pieces. Returns its outcome, which is a reply or a failure, and the text that was shown.
 fn read(
     protocol: Protocol,
     status: u16,
@@ -27,7 +27,7 @@ fn read(
 /// Checks the laws: the outcome does not depend on how an answer is divided into pieces, and each record of a reply is
 /// valid JSON on one line.
 ///
-/// The first three bytes select the cut, the protocol and content type, and the status.
+/// The first byte selects the cut, the second the protocol and the content type, and the third the status.
 ///
 /// # Panics
 /// If a law is broken.

@@ -1,5 +1,5 @@
-//! The view, found by reading every record. The search from the end, which reads no more than necessary, must find the
-//! same one.
+//! Finds the view of a transcript by reading every record. The library searches from the end and reads no more than
+//! necessary; it must find the same view.
 
 use crate::any::Law;
 use clawutils::finding::Place;
@@ -16,13 +16,13 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 
 /// An object of the transcript.
-struct Found {
+struct PlacedObject {
     place: Place,
     id: String,
     text: String,
 }
 
-/// Checks that `view::find` finds the same view.
+/// Checks that `view::find` finds the view that [`read`] finds.
 pub fn is_found(bytes: &[u8]) -> Law {
     let inputs = [Input::memory("t", bytes.to_vec())];
     let Ok(found) = view::find(&inputs, &RebuildOptions::default(), false, &mut Vec::new()) else {
@@ -47,7 +47,7 @@ fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Law {
 }
 
 /// Returns the objects of a transcript.
-fn objects(bytes: &[u8]) -> Vec<Found> {
+fn objects(bytes: &[u8]) -> Vec<PlacedObject> {
     let input = Input::memory("t", bytes.to_vec());
     let mut found = Vec::new();
     let mut lines = Lines::of(&input);
@@ -55,7 +55,7 @@ fn objects(bytes: &[u8]) -> Vec<Found> {
         found.extend(batch.flatten().map(|LineObject { object, place, .. }| {
             let id = object.string("id").map(|id| id.into_owned());
             let id = id.unwrap_or_else(|| format!("@{}", place.offset));
-            Found { place, id, text: object.text().to_owned() }
+            PlacedObject { place, id, text: object.text().to_owned() }
         }));
     }
     found
@@ -123,14 +123,15 @@ fn keep_scale(view: &mut View, scale: Option<Scale>, at: u64) {
 /// Returns the offset of the record that a compaction names by `id`. If the id is an address, or there is a hint, and
 /// the record at that offset has the id, returns that offset; otherwise returns the offset of the last such record
 /// before the compaction.
-fn locate(id: &str, hint: Option<u64>, before: &[u8], objects: &[Found]) -> Option<u64> {
+fn locate(id: &str, hint: Option<u64>, before: &[u8], objects: &[PlacedObject]) -> Option<u64> {
     let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
     let stated = address.into_iter().chain(hint).find(|offset| {
-        let is_it = |found: &Found| found.place.offset == *offset && found.id == id;
+        let is_it = |found: &PlacedObject| found.place.offset == *offset && found.id == id;
         *offset < before.len() as u64 && objects.iter().any(is_it)
     });
     // An id that is spelled with escapes cannot be found by searching.
-    let is_plain = |found: &&Found| memmem::find(found.text.as_bytes(), id.as_bytes()).is_some();
+    let is_plain =
+        |found: &&PlacedObject| memmem::find(found.text.as_bytes(), id.as_bytes()).is_some();
     let all = self::objects(before);
     let last = all.iter().filter(|found| found.id == id).rfind(is_plain);
     stated.or_else(|| last.map(|found| found.place.offset))

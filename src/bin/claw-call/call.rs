@@ -4,7 +4,7 @@ use crate::classify::{self, RowArgs};
 use crate::reply::{self, Destination, Prices};
 use crate::show::Show;
 use crate::spent::SpentArgs;
-use crate::transport::{Network, Tape};
+use crate::transport::{AnswerSource, Network};
 use anyhow::Context;
 use clawutils::cli::budget::{BodyArgs, Extras, WindowArgs};
 use clawutils::cli::endpoint::ConnectionArgs;
@@ -101,10 +101,10 @@ pub fn call(
     let (rows, extra) = (args.rows.failures.read()?, args.body.read()?);
     let mut endpoint = args.connection.endpoint(model)?;
     let known = known_window(args, model, log)?;
-    let room = known.map_or(MAX_TOKENS, default_output);
+    let default_limit = known.map_or(MAX_TOKENS, default_output);
     let request = ModelRequest {
         model: &name,
-        max_tokens: args.window.max_tokens.unwrap_or(room),
+        max_tokens: args.window.max_tokens.unwrap_or(default_limit),
         max_tokens_name: endpoint.output_limit_name(&name),
         system: extras.system.as_deref(),
         tools: extras.tools.as_deref(),
@@ -122,10 +122,10 @@ pub fn call(
         return dry_run(&endpoint, &call, log);
     }
     args.spent.check(&request, prices.as_ref())?;
-    let mut tape = Tape::open(&args.cassette, args.recording, &mut endpoint)?;
-    tape.check(&protocol.body(&request))?;
+    let mut source = AnswerSource::open(&args.cassette, args.recording, &mut endpoint)?;
+    source.check(&protocol.body(&request))?;
     let mut network = Network {
-        tape: &mut tape,
+        source: &mut source,
         endpoint: &endpoint,
         timeout: args.patience.timeout,
         log,
@@ -159,7 +159,7 @@ fn known_window(args: &CallArgs, model: &ModelArgs, log: Log) -> anyhow::Result<
     Ok(known)
 }
 
-/// Requests a reply, and writes it or reports the failure.
+/// Requests a reply, and writes its records. Reports a failed call.
 fn ask(
     args: &CallArgs,
     model: &ModelArgs,
@@ -202,7 +202,7 @@ fn ask(
     }
 }
 
-/// Reports that the window is unknown, and the window that is requested instead.
+/// Reports that the window is unknown, and how large a window is requested.
 fn report_window(model: &str, log: Log) {
     let window = ollama::WINDOW;
     log.note(&format!(
@@ -210,7 +210,8 @@ fn report_window(model: &str, log: Log) {
     ));
 }
 
-/// Returns the window to request. Ollama needs one even if none is known.
+/// Returns the window to request. A request to Ollama always names a window, so it gets a default if the window is
+/// unknown.
 fn window(known: Option<u64>, provider: Provider) -> Option<u64> {
     match provider {
         Provider::Ollama => Some(known.unwrap_or(ollama::WINDOW)),

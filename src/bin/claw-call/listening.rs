@@ -29,7 +29,7 @@ pub(super) enum AnswerEvent {
     Signal(i32),
 }
 
-/// Notifies a reader of signals until it is dropped.
+/// While this value exists, the reader is notified of signals.
 pub(super) struct Listening(());
 
 impl Listening {
@@ -52,7 +52,7 @@ fn slot() -> MutexGuard<'static, Option<SyncSender<AnswerEvent>>> {
 
 fn notify(signal: i32) {
     let Some(reader) = slot().clone() else { return };
-    // If the program is still running at that time, the reader is blocked in a write to a terminal or a pipe.
+    // If the program is still running after this time, the reader is blocked in a write to a terminal or a pipe.
     let end = Instant::now() + GRACE;
     let mut is_notified = false;
     while Instant::now() < end {

@@ -209,8 +209,8 @@ fn request_members(call: &ModelCall<'_, '_, '_>) -> String {
         .into_json()
 }
 
-/// Reports a failed call, writes the error record, and stores the window if the provider stated one. Returns the exit
-/// status.
+/// Reports a failed call, writes its error record to the file of `--failure`, and stores the window if the provider
+/// stated one. Returns the exit status.
 ///
 /// # Errors
 /// Status 74 if the record cannot be written.

@@ -21,10 +21,10 @@ pub struct SpentArgs {
 }
 
 impl SpentArgs {
-    /// Checks that the earlier calls and the prompt of this one stay within the limits.
+    /// Checks that the earlier calls and the prompt of this call stay within the limits.
     ///
     /// # Errors
-    /// Status 5 if they do not, 74 if a transcript cannot be read, 78 if a model has no price.
+    /// Status 5 if a limit is exceeded, 74 if a transcript cannot be read, 78 if a model has no price.
     pub(super) fn check(
         &self,
         request: &ModelRequest<'_, '_>,

@@ -19,23 +19,23 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// The longest wait for the optional parts of an answer, all together: the rest of a refusal, or the usage that a
-/// stream reports after its stop reason.
+/// The longest time spent waiting for the optional parts of an answer: the rest of a refusal, or the usage that a stream
+/// reports after its stop reason.
 #[cfg(feature = "http")]
 const LINGER: Duration = Duration::from_secs(5);
 /// The capacity of the queue of received parts.
 #[cfg(feature = "http")]
 const QUEUE_LENGTH: usize = 8;
 
-/// The source of the answers.
-pub(super) enum Tape {
+/// The source of the answers: the provider, or recordings.
+pub(super) enum AnswerSource {
     /// The provider, and a recorder if the exchanges are recorded.
     Live(Option<Recorder>),
     /// Recordings.
     Replay(Cassette),
 }
 
-impl Tape {
+impl AnswerSource {
     /// Opens the source that the options name. If a request was recorded several times, a replay begins with
     /// recording number `recording`. The key and the address are needed, and read, only for a live call.
     ///
@@ -45,22 +45,24 @@ impl Tape {
         args: &CassetteArgs,
         recording: u64,
         endpoint: &mut Endpoint,
-    ) -> anyhow::Result<Tape> {
+    ) -> anyhow::Result<AnswerSource> {
         if let Some(dir) = &args.replay {
-            return Ok(Tape::Replay(Cassette::open(dir)?.skip(recording.saturating_sub(1))));
+            return Ok(AnswerSource::Replay(
+                Cassette::open(dir)?.skip(recording.saturating_sub(1)),
+            ));
         }
         endpoint.open()?;
         let keys = || endpoint.secret().map(str::to_owned).into_iter().collect();
-        Ok(Tape::Live(args.record.as_ref().map(|dir| Recorder::new(dir, keys()))))
+        Ok(AnswerSource::Live(args.record.as_ref().map(|dir| Recorder::new(dir, keys()))))
     }
 
     /// Checks that a request may be sent: a request that will be recorded must not contain a secret.
     ///
     /// # Errors
-    /// Status 65 if it seems to contain one.
+    /// Status 65 if the request seems to contain a secret.
     pub(super) fn check(&self, body: &str) -> anyhow::Result<()> {
         match self {
-            Tape::Live(Some(recorder)) => match recorder.check(body) {
+            AnswerSource::Live(Some(recorder)) => match recorder.check(body) {
                 Ok(()) => Ok(()),
                 Err(why) => fail(Exit::Data, format!("cannot record, so nothing is sent: {why}")),
             },
@@ -71,7 +73,7 @@ impl Tape {
 
 /// The transport of a call.
 pub(super) struct Network<'n> {
-    pub(super) tape: &'n mut Tape,
+    pub(super) source: &'n mut AnswerSource,
     pub(super) endpoint: &'n Endpoint,
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP requests time out"))]
     pub(super) timeout: Duration,
@@ -97,7 +99,7 @@ impl Transport for Network<'_> {
             (Ask::Count, Some(url)) => url,
             _ => &endpoint.url,
         };
-        if let Tape::Replay(cassette) = self.tape {
+        if let AnswerSource::Replay(cassette) = self.source {
             let missed = |why| Failure::new(FailureClass::NotRecorded, "replay", why);
             return match cassette.next(path(url), body) {
                 Ok(found) => found.play(reading),
@@ -109,7 +111,7 @@ impl Transport for Network<'_> {
                 }
             };
         }
-        if matches!(self.tape, Tape::Live(Some(_))) {
+        if matches!(self.source, AnswerSource::Live(Some(_))) {
             reading.keep_all();
         }
         let outcome = match endpoint.provider.is_offline() {
@@ -125,7 +127,7 @@ impl Transport for Network<'_> {
                 self.exchange(url, body, reading)
             }
         };
-        if let Tape::Live(Some(recorder)) = self.tape
+        if let AnswerSource::Live(Some(recorder)) = self.source
             && self.stopped.is_none()
         {
             let headers = endpoint.headers().into_iter();
@@ -147,7 +149,7 @@ impl Transport for Network<'_> {
 
     fn wait(&mut self, seconds: f64) {
         // A replay does not wait.
-        if matches!(self.tape, Tape::Live(_)) {
+        if matches!(self.source, AnswerSource::Live(_)) {
             let pause = Duration::try_from_secs_f64(seconds).unwrap_or_default();
             let end = Instant::now() + pause;
             let left = move || end.saturating_duration_since(Instant::now()).as_secs_f64().ceil();

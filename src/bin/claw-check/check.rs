@@ -1,11 +1,11 @@
-//! The check of `claw-check` that concerns a file's mode, not its content.
+//! Checks the access modes of transcript files.
 
 use anyhow::Context;
 use clawutils::finding::{Finding, Place, rules};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// Finds the transcripts among `files` that users other than their owner may access.
+/// Reports the regular files among `files` whose mode gives access to users other than the owner.
 ///
 /// # Errors
 /// Fails with 74 or 77 if the mode of a file cannot be read.

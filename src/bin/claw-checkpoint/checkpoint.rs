@@ -36,7 +36,7 @@ pub struct CheckpointArgs {
     /// The options that determine when a checkpoint is due.
     #[command(flatten)]
     pub due: DueArgs,
-    /// The models to try before that of the conversation.
+    /// The models to try before the conversation's own.
     #[command(flatten)]
     pub summarisers: SummariserArgs,
     /// The command that calls the model.
@@ -55,9 +55,9 @@ pub struct CheckpointArgs {
 pub struct CheckpointRun<'s> {
     /// The program's own options.
     pub args: &'s CheckpointArgs,
-    /// The options for the provider.
+    /// The options for the model and its provider.
     pub model: &'s ModelArgs,
-    /// The options for the window and the configuration.
+    /// The options for the context window and the tokens to keep free.
     pub budget: &'s BudgetArgs,
 }
 

@@ -127,7 +127,7 @@ impl CompactRun<'_> {
             return self.show(&task, &planned, prompt);
         }
         let spent = CallBudget::new(self.args.max_calls, self.args.deadline);
-        let ladder = Ladder { session: self, spent: &spent, prompt, log };
+        let ladder = Ladder { run: self, spent: &spent, prompt, log };
         let mut sources = self.sources(self.is_too_long(&task, &planned))?;
         sources.retain(|source| source.is_available(&messages));
         let made = ladder.try_each(&sources, &task, &planned);
@@ -159,7 +159,7 @@ impl CompactRun<'_> {
         }
     }
 
-    /// Returns true if the request is known not to fit.
+    /// Returns true if the request was refused, or if its estimate exceeds the budget.
     pub(crate) fn is_too_long(&self, task: &Task<'_, '_>, planned: &CutPlan) -> bool {
         self.refused.is_some() || task.target.is_some_and(|target| planned.before > target)
     }

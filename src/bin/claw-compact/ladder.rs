@@ -31,14 +31,14 @@ pub(super) struct AcceptedSummary {
 /// One run through the sources of summaries, with its limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder<'s> {
-    pub session: &'s CompactRun<'s>,
+    pub run: &'s CompactRun<'s>,
     pub spent: &'s CallBudget,
     pub prompt: SummaryPrompt<'s>,
     pub log: Log,
 }
 
 impl Ladder<'_> {
-    /// Tries the sources in order. The failure of the last source is returned; those before it are reported.
+    /// Tries the sources in order. Earlier failures are reported; the last source's is returned.
     pub fn try_each(
         &self,
         sources: &[Source],
@@ -104,10 +104,10 @@ impl Ladder<'_> {
         task: &Task<'_, '_>,
         planned: &CutPlan,
     ) -> anyhow::Result<AcceptedSummary> {
-        self.session.args.summarisers.refuse_failing(summariser)?;
+        self.run.args.summarisers.refuse_failing(summariser)?;
         // Check the limits on calls and time here, so that reaching one is not stored as a failure of the model.
         self.spent.check()?;
-        let command = self.session.args.call.command.as_str();
+        let command = self.run.args.call.command.as_str();
         let writer = Writer { summariser, command, spent: self.spent, log: self.log };
         let covered = &task.messages[planned.from..planned.at];
         let limits = summariser.limits(task.gauge, task.summary_tokens(), self.spent.left());
@@ -150,8 +150,8 @@ impl Ladder<'_> {
         }
     }
 
-    /// If the summary lacks names, asks once more for one that has them. The new summary is used if it lacks fewer
-    /// names; if the call fails, the first one is used.
+    /// If the summary lacks names, asks the model once more for a summary that has them. The new summary is used only
+    /// if it lacks fewer names than the first.
     fn restore_names(
         &self,
         writer: &Writer<'_>,

@@ -50,10 +50,10 @@ fn main() -> ExitCode {
         let name = args.model.model();
         let known_model = name.as_deref().map(|name| args.model.known(name)).transpose()?;
         let (args, operands, model) = (&args.compact, &args.operands, &args.model);
-        let session = CompactRun { args, model, budget, refused, extras, known_model };
+        let run = CompactRun { args, model, budget, refused, extras, known_model };
         if args.retry {
-            return session.retry(&operands.transcripts()?, log);
+            return run.retry(&operands.transcripts()?, log);
         }
-        session.run(&operands.read()?, log)
+        run.run(&operands.read()?, log)
     })
 }

@@ -42,23 +42,24 @@ impl CompactRun<'_> {
         if pending.is_empty() {
             log.outcome("no summary is missing", &StageOutcome::Skipped.member());
         }
-        for one in pending {
-            let messages = before(inputs, &one, &summaries);
+        for compaction in pending {
+            let messages = before(inputs, &compaction, &summaries);
             let known = messages.as_deref().unwrap_or_default();
-            if let Some(why) = self.why_not_yet(&one, known)? {
-                let text = format!("skipping the summary of '{}': {why}", one.id);
-                log.outcome(&text, &StageOutcome::Skipped.member().string("id", &one.id));
+            if let Some(why) = self.why_not_yet(&compaction, known)? {
+                let text = format!("skipping the summary of '{}': {why}", compaction.id);
+                log.outcome(&text, &StageOutcome::Skipped.member().string("id", &compaction.id));
                 continue;
             }
-            match self.retry_one(messages, &one, &mut summaries, log) {
+            match self.retry_one(messages, &compaction, &mut summaries, log) {
                 Ok(line) => {
                     let written = writeln!(out, "{line}").and_then(|()| out.flush());
                     written.context("cannot write '<stdout>'")?;
                 }
                 Err(error) => {
                     exit = exit::status(&error);
-                    let text = format!("no summary for '{}': {}", one.id, exit::text(&error));
-                    log.outcome(&text, &StageOutcome::Failed.member().string("id", &one.id));
+                    let text =
+                        format!("no summary for '{}': {}", compaction.id, exit::text(&error));
+                    log.outcome(&text, &StageOutcome::Failed.member().string("id", &compaction.id));
                 }
             }
         }
@@ -66,26 +67,26 @@ impl CompactRun<'_> {
         Ok(exit)
     }
 
-    /// Returns the reason why a summary is not attempted now, if there is one. A summary that continues a missing
-    /// one would itself be marked as pending, and be made again on every run.
+    /// Returns the reason why a summary is not attempted now, if there is one. While the summary that it continues
+    /// is missing, a new summary would itself be marked as pending, and be made again on every run.
     fn why_not_yet(
         &self,
-        one: &Pending,
+        compaction: &Pending,
         messages: &[Message<'_>],
     ) -> anyhow::Result<Option<String>> {
         let base = messages.first().and_then(|first| first.meta.as_ref()?.summary.as_ref());
-        if !one.is_stub && base.is_some_and(|base| base.needs_retry) {
+        if !compaction.is_stub && base.is_some_and(|base| base.needs_retry) {
             return Ok(Some("it continues a summary that is still missing".to_owned()));
         }
-        let left = self.next_try(one) - now()?;
+        let left = self.next_try(compaction) - now()?;
         let text = || format!("it failed before; next attempt in {:.0} s", left.ceil());
         // More than a day can be left only if the clock was set back.
         Ok((left > 0.0 && left <= LONGEST_PAUSE).then(text))
     }
 
     /// Returns the time of the next attempt, in Unix seconds. The pause doubles with each failure.
-    fn next_try(&self, one: &Pending) -> f64 {
-        let failures = attempts(one).failures(f64::INFINITY);
+    fn next_try(&self, compaction: &Pending) -> f64 {
+        let failures = attempts(compaction).failures(f64::INFINITY);
         let Some(times) = failures.count.checked_sub(1) else { return 0.0 };
         let pause = self.args.pause.retry_interval as f64 * 2f64.powi(times.min(20) as i32);
         failures.last + pause.min(LONGEST_PAUSE)
@@ -95,30 +96,33 @@ impl CompactRun<'_> {
     fn retry_one(
         &self,
         messages: anyhow::Result<Vec<Message<'_>>>,
-        one: &Pending,
+        compaction: &Pending,
         summaries: &mut Summaries,
         log: Log,
     ) -> anyhow::Result<String> {
         let spent = CallBudget::new(self.args.max_calls, self.args.deadline);
-        let made = messages.and_then(|messages| self.make_again(&messages, one, &spent, log));
-        attempts(one).note(made.is_ok(), now()?);
+        let made =
+            messages.and_then(|messages| self.make_again(&messages, compaction, &spent, log));
+        attempts(compaction).note(made.is_ok(), now()?);
         let (made, line) = made?;
         report_applied(log, &made, &spent);
-        summaries.replace(&one.id, made.planned.summary(&made.reply.text));
+        summaries.replace(&compaction.id, made.planned.summary(&made.reply.text));
         Ok(line)
     }
 
     fn make_again(
         &self,
         messages: &[Message<'_>],
-        one: &Pending,
+        compaction: &Pending,
         spent: &CallBudget,
         log: Log,
     ) -> anyhow::Result<(AcceptedSummary, String)> {
         let task = self.task(messages);
-        let Some(planned) = task.plan_from(&one.first_kept) else {
-            let text =
-                format!("cannot repeat the compaction: no cut at record '{}'", one.first_kept);
+        let Some(planned) = task.plan_from(&compaction.first_kept) else {
+            let text = format!(
+                "cannot repeat the compaction: no cut at record '{}'",
+                compaction.first_kept
+            );
             return fail(Exit::Data, text);
         };
         let prompt = self.prompt()?;
@@ -126,20 +130,19 @@ impl CompactRun<'_> {
         let models = self.models()?.into_iter();
         let sources: Vec<Source> =
             models.map(|summariser| Source::Model(Box::new(summariser))).collect();
-        let made =
-            Ladder { session: self, spent, prompt, log }.try_each(&sources, &task, &planned)?;
-        let line = record(&task, &made, Some(&one.id))?;
+        let made = Ladder { run: self, spent, prompt, log }.try_each(&sources, &task, &planned)?;
+        let line = record(&task, &made, Some(&compaction.id))?;
         Ok((made, line))
     }
 
     fn show_pending(&self, pending: &[Pending]) -> anyhow::Result<Exit> {
         let mut out = Output::open();
         let shown = Members::new()
-            .objects("pending", pending, |it, one| {
-                let failures = attempts(one).failures(f64::INFINITY).count;
-                it.string("id", &one.id)
+            .objects("pending", pending, |it, compaction| {
+                let failures = attempts(compaction).failures(f64::INFINITY).count;
+                it.string("id", &compaction.id)
                     .number("failures", failures)
-                    .decimal("next_try", self.next_try(one))
+                    .decimal("next_try", self.next_try(compaction))
             })
             .number("retry_seconds", self.args.pause.retry_interval);
         out.write_all(shown.into_line().as_bytes()).context("cannot write '<stdout>'")?;
@@ -149,13 +152,13 @@ impl CompactRun<'_> {
 }
 
 /// Returns the messages as they were when the compaction was made. If they begin with a placeholder whose summary has
-/// been made since, it is replaced by that summary.
+/// been made since, the summary replaces the placeholder.
 fn before(
     inputs: &[Input],
-    one: &Pending,
+    compaction: &Pending,
     summaries: &Summaries,
 ) -> anyhow::Result<Vec<Message<'static>>> {
-    let Some(at) = one.before.clone() else { return Ok(Vec::new()) };
+    let Some(at) = compaction.before.clone() else { return Ok(Vec::new()) };
     let options = RebuildOptions { at: Some(at), ..RebuildOptions::default() };
     let mut messages = rebuild::from_inputs(inputs, &options)?.messages;
     if let Some(first) = messages.first_mut()
@@ -168,6 +171,6 @@ fn before(
     Ok(messages)
 }
 
-fn attempts(one: &Pending) -> Attempts {
-    Attempts::at(format!("retry:{}", one.id), state_dir())
+fn attempts(compaction: &Pending) -> Attempts {
+    Attempts::at(format!("retry:{}", compaction.id), state_dir())
 }

@@ -67,8 +67,8 @@ impl CompactRun<'_> {
         let models = self.models()?.into_iter();
         sources.extend(models.map(|summariser| Source::Model(Box::new(summariser))));
         let args = &self.args.sources;
-        // By default, both sources below may be used. If the user names one, the other is used only if it is named,
-        // too.
+        // By default, both sources below may be used. If any of their options is given, only those that the options
+        // ask for are used.
         let is_default = !args.no_fallback && args.fallback.is_none() && !args.emergency;
         if is_default || args.fallback.is_some() {
             sources.push(Source::Local);

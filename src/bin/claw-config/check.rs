@@ -21,7 +21,7 @@ use std::path::Path;
 /// Keys of files and directories that programs create if they are missing.
 const CREATED: [&str; 3] = ["record", "store-path", "workspace"];
 
-/// Reports each problem on its own line.
+/// Reports each problem on its own line. The settings in effect are checked only if the file has no problem.
 pub fn check(given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
     let path = place::path(given, ENVIRONMENT).ok().filter(|path| path.symlink_metadata().is_ok());
     let mut problems = path.map_or_else(|| Ok(Vec::new()), |path| in_file(&path))?;

@@ -114,8 +114,8 @@ fn is_object(text: &OsStr) -> bool {
     text.to_string_lossy().trim_start().starts_with('{')
 }
 
-/// Returns a value as the file stores it. Paths on the command line are relative to the working directory, but
-/// paths in the file are relative to its directory, so they are made absolute.
+/// Returns a value as the file stores it. A path on the command line is relative to the working directory, but a path in
+/// the file is relative to the file's directory, so the path is made absolute.
 fn stored(setting: &Setting, text: OsString) -> OsString {
     match setting.kind {
         ValueKind::Path | ValueKind::Object if text.is_empty() || is_object(&text) => text,
@@ -174,7 +174,7 @@ impl EditedObject {
         file.problems.into_iter().chain(conflict.map(|error| exit::text(&error))).collect()
     }
 
-    /// Writes the changed text to the file. Returns true if it changed.
+    /// Replaces the file's text with the one that `changed` returns. Returns true if the two differ.
     fn change(&self, changed: impl FnOnce(&str) -> Result<String, String>) -> anyhow::Result<bool> {
         let path = target(&self.file);
         let refused = |why: String| {
@@ -203,7 +203,7 @@ impl EditedObject {
     }
 }
 
-/// Returns the content of a file and its mode, or those of a new file if it is missing.
+/// Returns the content of a file and its mode. If the file is missing, returns no content and the mode of a new file.
 fn read(path: &Path) -> anyhow::Result<(Vec<u8>, u32)> {
     let read = || -> std::io::Result<(Vec<u8>, u32)> {
         Ok((std::fs::read(path)?, std::fs::metadata(path)?.permissions().mode() & 0o777))
