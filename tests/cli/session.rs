@@ -532,7 +532,7 @@ fn s_3_a_fork_at_an_open_call_is_reported() {
     session(&sandbox, &["fork", "source", "--at", at])
         .assert()
         .success()
-        .stderr(contains("calls without a result"));
+        .stderr(contains("tool calls that have no result where the copy ends: 1"));
     session(&sandbox, &["fork", "source", "--at", "nobody"]).assert().code(65);
     session(&sandbox, &["fork", "source", "--to-turn", "1", "--label", "t"])
         .assert()
