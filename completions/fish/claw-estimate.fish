@@ -11,7 +11,7 @@ complete -c claw-estimate -l tools -d 'File with a JSON array of tool definition
 complete -c claw-estimate -l provider -d 'Provider to call (default: the one whose key is in the environment, else anthropic)' -r -f -a "anthropic\t'The Anthropic Messages API'
 openai\t'Chat completions: OpenAI, OpenRouter, LiteLLM, vLLM, llama.cpp'
 ollama\t'Ollama\'s own API'
-offline\t'Inside the program: no network, no key, a window of 200000 tokens unless another is set'"
+offline\t'Built into the program, without network or key; its window is 200000 tokens by default'"
 complete -c claw-estimate -l model -d 'Name of the model (default: MODEL_ID, else the provider\'s default model)' -r -f
 complete -c claw-estimate -l base-url -d 'Address of the provider (default: ANTHROPIC_BASE_URL, OPENAI_BASE_URL or OLLAMA_HOST)' -r -f
 complete -c claw-estimate -l models -d 'File of models to look up before the built-in table' -r -F
