@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 /// The default share of the context window that one result may take, as in claw0.
 pub const MAX_FRACTION: f64 = 0.3;
-/// Characters per token in the limit of one result.
+/// The number of characters assumed per token when the limit of one result is computed from the window.
 pub const CHARS_PER_TOKEN: f64 = 4.0;
 /// The default share of the kept text that comes from the beginning.
 pub const HEAD_RATIO: f64 = 0.7;
@@ -85,7 +85,7 @@ pub fn truncate(
     truncate_counted(messages, tally, gauge, options)
 }
 
-/// Shortens results as [`truncate`] does, given the count of the request by `gauge`.
+/// Like [`truncate`], but takes the request as `gauge` has already counted it: `tally`.
 pub fn truncate_counted(
     messages: &mut Vec<Message<'_>>,
     mut tally: Tally,
@@ -141,8 +141,8 @@ pub fn truncate_counted(
     }
 }
 
-/// Shortens a result to bring the request within the budget: first to the length that is presumably necessary, by the
-/// tokens per character of this result, and if that is not enough, to the floor.
+/// Shortens a result to bring the request within the budget: first to a length that is estimated from the result's own
+/// ratio of tokens to characters, and if that is not enough, to the floor.
 fn shorten_to_budget<'a>(
     result: &mut ReadResult<'a>,
     messages: &mut [Message<'a>],

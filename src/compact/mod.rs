@@ -106,7 +106,7 @@ impl<'a> Task<'_, 'a> {
         self.plan_weighed(self.messages.iter().map(|message| self.gauge.weigh(message)).collect())
     }
 
-    /// Plans the compaction as [`Task::plan`] does, given the weights of the messages.
+    /// Like [`Task::plan`], but takes the weights of the messages, which are already known.
     #[must_use]
     pub fn plan_weighed(&self, weights: Vec<Weight>) -> Option<CutPlan> {
         let choice = CutChoice::new(self, weights);

@@ -29,7 +29,7 @@ struct Messages<'a> {
     texts: Vec<&'a str>,
     /// True if they are items of the Responses API.
     are_items: bool,
-    /// True if there is a system prompt beside them.
+    /// True if the input also has a system prompt.
     has_system: bool,
 }
 

@@ -12,8 +12,9 @@
 //! Every record of the path is written, because any of them may be the first one that a compaction keeps. Those that
 //! are not part of the conversation become records that readers ignore.
 //!
-//! Only one thing depends on the path: thinking is translated for the model that is selected at its end. Each reply is
-//! first translated as if that model had written it, and again if another model did.
+//! Only the translation of thinking depends on the path: it differs if the reply came from another model than the one
+//! that is selected at the end of the path. Each reply is first translated as if it came from that model, and
+//! translated again if it did not.
 
 mod message;
 
@@ -219,7 +220,8 @@ impl Session {
             });
     }
 
-    /// Returns the place of a record by its index in the file, as version 1 names the first kept one.
+    /// Returns the place of the record with this index in the file. A compaction in version 1 names the first record
+    /// that it keeps by such an index.
     fn at_index(&self, index: u64) -> Option<SourcePlace> {
         let index = usize::try_from(index).ok()?;
         let headers = usize::from(self.header.is_some_and(|header| header < index));

@@ -21,7 +21,7 @@ use std::sync::LazyLock;
 static BUILT_IN: LazyLock<Vec<Row>> =
     LazyLock::new(|| Row::read_all(include_str!("models.txt")).unwrap_or_default());
 
-/// A model, as far as the tables know it.
+/// The properties of a model that the tables contain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model<'n> {
     /// The name that it was looked up by.

@@ -32,7 +32,7 @@ pub enum Remaining {
     None,
 }
 
-/// An answer that did not give a reply.
+/// An answer from which no complete reply could be collected.
 #[derive(Clone, Debug)]
 pub struct Unfinished {
     /// The reason, phrased to follow "the answer".
@@ -99,7 +99,7 @@ impl RawString {
         self.inner.push_str(quoted.unwrap_or_default());
     }
 
-    /// Returns the undecoded text between two other texts. It may be long, so its buffer is reused.
+    /// Returns the undecoded text with `before` and `after` around it. It may be long, so its buffer is reused.
     pub(super) fn into_between(self, before: &str, after: &str) -> String {
         let mut text = self.inner;
         text.reserve_exact(before.len() + after.len());

@@ -83,14 +83,14 @@ impl<'r, 'a> ModelRequest<'r, 'a> {
     }
 }
 
-/// The answer to one HTTP request, whatever its status.
+/// The answer to one HTTP request, with any status.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
     /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body, as far as it has arrived.
+    /// The body, or the part of it that has arrived.
     pub body: Vec<u8>,
 }
 

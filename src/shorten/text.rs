@@ -31,9 +31,9 @@ impl ResultText {
         }
     }
 
-    /// Parses a text that was shortened to `shown`, from the result in `record`. The lengths in `shown`, not the
-    /// marker, determine where the two ends are. Returns `None` if the text between them is not the marker of this
-    /// truncation, because the text has changed since.
+    /// Parses a text that was shortened to the two ends in `shown`. `record` is the id of the record that the marker
+    /// names, if it names one. The lengths in `shown`, not the marker, determine where the two ends are. Returns `None`
+    /// if the text between them is not the marker of this truncation, because the text has changed since.
     #[must_use]
     pub fn shortened(text: &str, shown: &KeptSpan, record: Option<&str>) -> Option<ResultText> {
         let (head, tail) = (usize::try_from(shown.head).ok()?, usize::try_from(shown.tail).ok()?);

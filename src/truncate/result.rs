@@ -79,7 +79,8 @@ impl<'a> FoundResult<'a> {
         &messages[self.message].content.blocks()[self.index]
     }
 
-    /// Returns the result; `None` if it cannot be shortened. The first call reads it, before it is changed.
+    /// Returns the result; `None` if it cannot be shortened. The first call reads the result from `messages`, so it
+    /// must come before any change to the result; later calls return what was read.
     pub fn read(&mut self, messages: &[Message<'a>]) -> Option<&mut ReadResult<'a>> {
         if self.read.is_none() {
             self.read = Some(self.read_block(self.block(messages)));

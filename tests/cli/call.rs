@@ -51,7 +51,7 @@ fn refusal(status: u16, headers: &[(&str, &str)]) -> Step {
 #[test]
 fn a_reply_becomes_records_byte_for_byte() {
     let provider = FakeProvider::new();
-    // The spelling, order and unknown members of the provider are kept.
+    // The provider's spelling, the order of its members, and unknown members are kept.
     let body = concat!(
         r#"{"id":"msg","content":[{"type":"thinking","thinking":"hm","signature":"s=="},"#,
         r#"{"type":"text","text":"caf\u00e9","citations":null},"#,

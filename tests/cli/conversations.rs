@@ -28,8 +28,8 @@ impl Conversation {
     }
 
     /// Returns a conversation described by `kinds`, one letter per message: `u` and `a` are texts, `c` is an assistant
-    /// text with a call and `r` the call's result; `C` is a text with two calls and `R` their results, the second
-    /// call's first.
+    /// text with a call and `r` the call's result; `C` is an assistant text with two calls and `R` their results in
+    /// reverse order.
     pub fn of(kinds: &str, words: usize) -> Conversation {
         let text = self::words(words);
         kinds.chars().fold(Conversation::new(), |conversation, kind| match kind {

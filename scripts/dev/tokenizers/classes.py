@@ -4,7 +4,8 @@ LOWER = "abcdefghijklmnopqrstuvwxyz"
 SIGNS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 RANGES = [
-    # First code point and name of the class; it ends where the next one begins. Classes may occur several times.
+    # The first code point of each range and the name of its class. A range ends where the next one begins. A class may
+    # have several ranges.
     (0x80, "old scripts"), (0xA0, "latin signs"), (0xC0, "accents upper"), (0xD7, "latin signs"), (0xD8, "accents upper"),
     (0xDF, "accents"), (0xF7, "latin signs"), (0xF8, "accents"), (0x100, "latin a"), (0x180, "latin b"),
     (0x250, "ipa"), (0x300, "marks"), (0x370, "greek"), (0x3AC, "greek lower"), (0x3CF, "greek"),

@@ -1,4 +1,5 @@
-"""The tokenizers that packages carry. A counter returns, for each character of a text, how many tokens start in it."""
+"""The tokenizers in the packages. A counter is a function that returns, for each character of a text, the number of
+tokens that start in it."""
 
 import base64
 import json
@@ -20,7 +21,8 @@ def unpacked(text):
 
 
 def normalized(text, form):
-    """Returns a normalized text, and the index of the original character of each of its characters."""
+    """Returns a normalized text and, for each of its characters, the index of the original character; None instead of
+    the indexes if the text was already normalized."""
     if form is None or unicodedata.is_normalized(form, text):
         return text, None
     parts = [unicodedata.normalize(form, c) for c in text]
@@ -89,8 +91,8 @@ def counters(cache):
 
 
 SCALE = {"claude": 1.10}
-"""Factors from a public tokenizer to the current one of its vendor. Claude's was measured with the provider's counts of
-the results of tools in a real session with claude-sonnet-4-5."""
+"""The tokens that the current tokenizer of a vendor counts for each token of the public one. The factor for Claude was
+measured with the provider's counts of tool results in a real session with claude-sonnet-4-5."""
 
 
 def count(cache, texts):

@@ -11,11 +11,11 @@ import counters
 
 UNIT = 64
 LEVELS = list(range(32)) + sorted({round(32 * 1.0364 ** k) for k in range(58)} | {255})
-"""The weights that a character in the file can stand for, in units of 1/64 token."""
+"""The weights that a letter in the written tables can stand for, in units of 1/64 token."""
 CHUNK = 2000
-"""Characters in a row of the system of equations."""
+"""The approximate number of characters in each row of the system of equations."""
 UNDER = 4
-"""How many times worse an estimate that is too low is, than one that is too high."""
+"""How many times worse an estimate that is too low is than one that is too high."""
 SLACK = 1.05
 """The factor by which fitted weights are raised: most texts are then estimated a little too high."""
 FLOORS = {"old scripts": 2.6, "astral": 3.0, "arabic other": 2.4}
@@ -54,7 +54,8 @@ class Pairs:
         return scipy.sparse.csr_matrix((counts.astype(float), (keys // self.size, keys % self.size)), shape=shape)
 
     def prior(self, starts):
-        """Returns the share of tokens that start after each pair; for a rare pair, after its second class."""
+        """Returns, for each pair, the mean number of tokens that start in its second character. The rarer the pair, the
+        closer this is to the mean of the class of that character."""
         known = self.fitted[self.of_chunk]
         pairs, ids, starts = self.pairs[known], self.ids[known], starts[known]
         single = numpy.bincount(ids, starts, self.columns) / numpy.maximum(1, numpy.bincount(ids, minlength=self.columns))
@@ -79,7 +80,8 @@ def group_of(text):
 
 
 def weights_of_chunks(texts, text_of, fitted):
-    """Weights kinds alike; random files as much as twenty kinds, because they are what sessions hold."""
+    """Returns the weights of the chunks. All kinds weigh the same, except for hard ones, which weigh half as much, and
+    random files, which together weigh as much as twenty kinds, because sessions contain files like them."""
     groups = [group_of(texts[index]) for index in text_of]
     sizes = collections.Counter(group for group, is_fitted in zip(groups, fitted) if is_fitted)
     emphasis = lambda group: 20 if group == "random files" else .5 if group.startswith("hard") else 1
@@ -87,7 +89,7 @@ def weights_of_chunks(texts, text_of, fitted):
 
 
 def solve(matrix, counted, prior, weights, strictness):
-    """Minimises the squared relative errors, with `UNDER` times the weight for estimates that are too low."""
+    """Minimises the squared relative errors, with `strictness` times the weight for estimates that are too low."""
     scale = numpy.sqrt(weights) / counted
     rows = (scipy.sparse.diags(scale) @ matrix).tocsr()
     columns, wanted = rows.T.tocsr(), scale * counted
@@ -132,7 +134,7 @@ def levels(weights, pairs):
     units = weights * UNIT
     newline = pairs.groups[pairs.names.index("newline")]
     least = numpy.zeros_like(units)
-    least[newline] = 1  # a text is not free because of its first character
+    least[newline] = 1  # a text of one character must not count as nothing; it is weighed as if after a line feed
     least[newline, pairs.names.index("space")] = 0
     return numpy.abs(numpy.maximum(units, least)[:, :, None] - numpy.array(LEVELS)).argmin(axis=2).clip(least.astype(int))
 

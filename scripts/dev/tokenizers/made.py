@@ -1,4 +1,4 @@
-"""Texts that are made here: those that machines write, and those that tokenizers find hard."""
+"""Generates texts like those that machines write, and texts that are hard for tokenizers."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ def span(first, last):
 
 
 def machine(rng):
-    """Yields (kind, text) for what machines write into results of tools."""
+    """Yields (kind, text) for texts that machines write and tool results contain."""
     hexes = lambda n: some(rng, "0123456789abcdef", n)
     stamp = lambda: (f"2026-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}T{rng.randint(0, 23):02}:"
                      f"{rng.randint(0, 59):02}:{rng.randint(0, 59):02}.{rng.randint(0, 999):03}Z")
@@ -68,7 +68,7 @@ def machine(rng):
 
 
 def hard(rng):
-    """Yields (kind, text) for what tokenizers split into many tokens."""
+    """Yields (kind, text) for texts that tokenizers split into many tokens."""
     capitals = span(65, 90)
     yield "separate symbols", " ".join(some(rng, ".,;:!?+-*/=<>|&%$#@^~", 1) for _ in range(900))
     yield "operators", some(rng, "+-*/=<>|&%!^~?:", 1500)

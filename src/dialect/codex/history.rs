@@ -138,7 +138,7 @@ impl Base {
     }
 }
 
-/// Finds the rollout file of a thread or segment in the directory of `file`, or in those of other days beside it.
+/// Finds the rollout file of a thread or segment in the directory of `file`, or in the directories of other days.
 fn find(file: &Path, id: &str) -> Option<PathBuf> {
     let is_id = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if id.is_empty() || !id.bytes().all(is_id) {

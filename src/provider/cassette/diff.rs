@@ -1,4 +1,4 @@
-//! Differences between two requests: their number, and the first one.
+//! Compares two requests: finds the number of differences, and the first difference.
 
 use super::key::{canonical, parse};
 use crate::json::{Object, elements};

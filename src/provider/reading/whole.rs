@@ -7,7 +7,7 @@ use crate::provider::Reply;
 use crate::provider::extent::completed;
 use crate::provider::protocol::Protocol;
 
-/// The reason why an answer did not give a reply.
+/// The reason why no reply could be read from an answer.
 pub(super) enum NoReply {
     /// The provider sent an error; holds its JSON.
     Refused(String),

@@ -1,4 +1,5 @@
-//! `--follow`: an appended record is shown when its line is complete, even if the file is replaced or truncated.
+//! `--follow`: an appended record is shown once its line is complete. A file that is replaced or truncated is shown from
+//! its beginning.
 
 use predicates::str::contains;
 
@@ -39,7 +40,7 @@ impl Following {
         append(&self.path, text);
     }
 
-    /// Waits until exactly this text was written to standard output since the last call.
+    /// Waits for new standard output, and checks that it is exactly this text.
     #[track_caller]
     fn shows(&self, expected: &str) {
         let mut shown = Vec::new();
@@ -54,7 +55,7 @@ impl Following {
         assert_eq!(String::from_utf8_lossy(&shown), expected);
     }
 
-    /// Waits until exactly this text was written to standard error since the last call.
+    /// Waits for new standard error output, and checks that it is exactly this text.
     #[track_caller]
     fn reports(&self, expected: &str) {
         let mut reported = String::new();

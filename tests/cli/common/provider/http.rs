@@ -114,8 +114,8 @@ impl Answer {
         self
     }
 
-    /// Writes the head and at most `limit` bytes of the body. With a limit, a stream never gets its last chunk,
-    /// even if it is shorter than the limit.
+    /// Writes the head and at most `limit` bytes of the body. With a limit, a stream never gets the empty
+    /// chunk that ends it, even if the stream is shorter than the limit.
     pub(super) fn write(self, stream: &TcpStream, limit: Option<usize>) -> io::Result<()> {
         self.write_each(stream, limit, |_| {})
     }

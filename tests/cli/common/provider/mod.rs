@@ -1,10 +1,10 @@
 //! A strict substitute on loopback for three APIs: the Anthropic Messages API, chat completions, and Ollama's chat.
 //!
-//! [`FakeProvider`] listens on its own port until it is dropped. It checks every request against
-//! [`rules`](super::rules) or [`shapes`](super::shapes), with its headers and its window, records it, and answers
-//! it in the API of its path, whole or as a stream. A request that breaks a rule gets the refusal that the API
-//! would give, whatever the test has scripted. A legal request takes the next scripted [`Step`], or gets a default
-//! reply. [`FakeProvider::all_legal`] fails if any request broke a rule.
+//! [`FakeProvider`] listens on its own port until it is dropped. It checks the headers of every request, its body
+//! (against [`rules`](super::rules) or [`shapes`](super::shapes)), and that it fits the window. It records the request,
+//! and answers in the format of the API that the path belongs to, either whole or as a stream. A request that breaks a
+//! rule gets the refusal that the API would give, whatever the test has scripted. A legal request takes the next
+//! scripted [`Step`], or gets a default reply. [`FakeProvider::all_legal`] fails if any request broke a rule.
 
 mod answer;
 mod http;
@@ -85,8 +85,8 @@ pub enum Step {
     },
     /// No answer: the connection is closed once the request is read.
     Drop,
-    /// The default reply, cut after this many bytes of its body. A stream that is shorter lacks only its last
-    /// chunk.
+    /// The default reply, cut after this many bytes of its body. A stream with fewer bytes lacks only the empty chunk
+    /// that ends it.
     Cut(usize),
     /// A stream of these pieces, each in one chunk.
     Stream(Vec<Vec<u8>>),
@@ -102,7 +102,7 @@ pub enum Step {
     Hang(Duration),
     /// The default reply as a stream: this many pieces at once, then each further piece after this pause.
     Slow(usize, Duration),
-    /// The refusal of a prompt that is too long, whatever its length.
+    /// The error for a prompt that is too long, even if the prompt fits.
     Overflow,
 }
 
