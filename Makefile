@@ -15,7 +15,7 @@
 # make source     make an archive that builds without a network; tarball, deb and formula make other packages
 # make shells     run the tests of the scripts with other shells and the tools of busybox
 # make portable   check that the code compiles for other systems
-# make audit      check licences, sources and duplicates of all dependencies
+# make audit      check licences, sources, duplicates and advisories of all dependencies
 # make release    check that everything is ready for a release, and make all packages, without publishing them
 
 PREFIX = /usr/local
@@ -52,11 +52,11 @@ check:
 static:
 	CARGO="$(CARGO)" EXACT="$(EXACT)" sh scripts/dev/dist
 
-# Root only copies: cargo would leave files of root in the target directory and in the home directory.
+# As root, this builds nothing, because cargo would leave files owned by root in the target and home directories.
 built:
 	@if test "$$(id -u)" -ne 0; then exec $(MAKE) --no-print-directory static; fi; \
 	for program in $(PROGRAMS); do test -x "$(TARGET)/dist/$$program" || { \
-		echo "make install: $$program is not built; run make static, if possible as another user than root" >&2; exit 1; \
+		echo "make install: $$program is not built; run make static, if possible not as root" >&2; exit 1; \
 	}; done
 
 install: built

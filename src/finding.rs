@@ -13,9 +13,9 @@ use std::sync::Arc;
 pub enum Severity {
     /// For information.
     Note,
-    /// A problem that rebuild repairs or works around.
+    /// A problem that claw-rebuild repairs or works around.
     Warning,
-    /// A problem that rebuild cannot repair.
+    /// A problem that claw-rebuild cannot repair.
     Error,
 }
 
@@ -58,7 +58,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Adds the members of the finding except for the message.
+    /// Adds the parts of the finding, except for its message, to the members of a JSON object.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         let (Place { input, line, offset, length }, rule) = (&self.place, self.rule);

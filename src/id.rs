@@ -12,8 +12,8 @@ use std::rc::Rc;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Id(Option<Rc<str>>);
 
-/// A map by id. Each record needs several lookups, and ids need no protection against collisions that an
-/// attacker chooses, so the map uses a faster hash than the standard library's.
+/// A map by id. Each record needs several lookups, and ids need no protection against collisions provoked by an
+/// attacker, so the map uses a faster hash than the standard library's.
 pub(crate) type ById<V> = HashMap<Id, V, foldhash::fast::RandomState>;
 
 impl Deref for Id {

@@ -4,8 +4,8 @@
 //! `[REDACTED:kind]`, and the record's `redacted` member lists the kinds. Strings without a match keep their
 //! bytes, and so does everything between strings.
 //!
-//! Member names are never searched, nor the members that `RedactWalk::object` skips, because programs and
-//! providers need them unchanged. The signature of a thinking block no longer matches if the text was
+//! Member names are never searched, and neither are the members that `RedactWalk::object` skips, because programs
+//! and providers need them unchanged. The signature of a thinking block no longer matches if the text was
 //! redacted, so rebuild drops the block.
 
 use crate::exit::{Error, Exit};
@@ -227,7 +227,7 @@ impl<'a> RedactWalk<'_, 'a> {
 mod tests {
     use super::*;
 
-    /// Redacts `s3cret-` with digits as kind `key`, and mail addresses at .org domains as kind `mail`.
+    /// Redacts `s3cret-` followed by digits as kind `key`, and mail addresses at .org domains as kind `mail`.
     fn redacted(record: &str) -> String {
         let patterns = b"# secrets\n\nkey s3cret-\\d+\nmail\t\\w+@\\w+\\.org\r\n";
         Patterns::read("p", patterns).unwrap().redact(record).into_owned()

@@ -16,7 +16,7 @@ pub struct Violation {
     pub rule: &'static str,
     /// The index of the message, from 0.
     pub message: usize,
-    /// The problem, with the ids concerned.
+    /// The problem, including the ids involved.
     pub what: String,
     /// True if the messages are valid but incomplete: there are none, the last one is the assistant's, or a tool call
     /// at the end has no result yet. Further records can complete the messages, but cannot repair any other violation.

@@ -243,8 +243,8 @@ fn open_existing(path: &Path) -> std::io::Result<File> {
     open_options().open(path)
 }
 
-/// Creates the file and its directories, or opens the file if another program has created it meanwhile. Returns true if
-/// this process created it.
+/// Creates the file and its directories, or opens the file if another program has created it meanwhile. The flag is
+/// true if this process created the file.
 fn create(path: &Path) -> std::io::Result<(File, bool)> {
     if let Some(directory) = path.parent() {
         make_directory(directory)?;
@@ -377,11 +377,11 @@ fn seal(batch: &Batch<'_>, previous: &[u8], ts: &str) -> anyhow::Result<Vec<Stri
     Ok(lines)
 }
 
-/// The most bytes passed to one write call. The kernel accepts no more than about 2 GiB.
+/// The maximum number of bytes passed to one write call. The kernel accepts no more than about 2 GiB.
 const MAX_WRITE: usize = 1 << 30;
 
 /// Writes all of `bytes` in one system call, or in several if there are more than [`MAX_WRITE`]. A short write is an
-/// error, so that the caller removes the partial batch at once and other programs hardly ever see it.
+/// error, so that [`append`] removes the partial batch at once and other programs hardly ever see it.
 fn write(file: &mut File, bytes: &[u8], sync: bool) -> std::io::Result<()> {
     for part in bytes.chunks(MAX_WRITE) {
         let written = loop {
@@ -427,8 +427,8 @@ mod tests {
     #[test]
     fn the_last_line_is_found_at_any_length() {
         let directory = tempfile::tempdir().unwrap();
-        let borders = (4090..4098).chain(8186..8194);
-        for length in [0, 1].into_iter().chain(borders).chain([200_000]) {
+        let around_buffer_sizes = (4090..4098).chain(8186..8194);
+        for length in [0, 1].into_iter().chain(around_buffer_sizes).chain([200_000]) {
             for end in ["", "\n"] {
                 let path = directory.path().join("f");
                 let text = format!("first\n{}{end}", "x".repeat(length));

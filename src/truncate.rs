@@ -38,8 +38,8 @@ pub struct TruncateOptions {
 }
 
 impl TruncateOptions {
-    /// Returns the defaults for a window: one result may take `fraction` of it, at 4 characters per token, and the
-    /// floor is a tenth of that (200 to 2000 characters).
+    /// Returns the defaults for a window: one result may take `fraction` of it, at 4 characters per token. The floor is
+    /// a tenth of that, but at least 200 and at most 2000 characters, and never more than the limit of one result.
     #[must_use]
     pub fn new(window: u64, fraction: f64, budget: u64) -> TruncateOptions {
         let max_chars = (window as f64 * CHARS_PER_TOKEN * fraction) as usize;
@@ -73,8 +73,9 @@ impl TruncateOutcome {
     }
 }
 
-/// Shortens results in `messages` until the limits of `options` are met. `beside` is the rest of the request, and
-/// `gauge` counts the tokens of the whole request.
+/// Shortens results in `messages`, and leaves out their images and documents if necessary, to meet the limits of
+/// `options` as far as possible. `beside` is the rest of the request, and `gauge` counts the tokens of the whole
+/// request.
 pub fn truncate(
     messages: &mut Vec<Message<'_>>,
     beside: Request<'_, '_>,
@@ -85,7 +86,7 @@ pub fn truncate(
     truncate_counted(messages, tally, gauge, options)
 }
 
-/// Like [`truncate`], but takes the request as `gauge` has already counted it: `tally`.
+/// Like [`truncate`], for a request that has already been counted: `tally` is the result of [`Gauge::tally`].
 pub fn truncate_counted(
     messages: &mut Vec<Message<'_>>,
     mut tally: Tally,
@@ -96,7 +97,7 @@ pub fn truncate_counted(
     let before = tally.tokens();
     let mut results = result::find(messages);
     for found in &mut results {
-        // A text is not longer than its JSON.
+        // A text is never longer than its JSON, so a block within the limit need not be read.
         if found.block(messages).raw.len() > options.max_chars
             && let Some(result) = found.read(messages)
         {
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn records_name_the_result_and_its_length() {
+    fn a_truncation_record_names_the_result_and_its_original_length() {
         let text = conversation(&["some words\n".repeat(2000)]).replace(
             "\"role\":\"user\",\"content\":[",
             "\"role\":\"user\",\"_meta\":{\"id\":\"r\",\"results\":[{\"tool_use_id\":\"t0\",\"original_id\":\"t:0\",\"record\":\"r\"}]},\"content\":[",

@@ -54,7 +54,7 @@ impl Counts {
     /// - Anthropic: `input_tokens` (without cached tokens), the two cache counts, and `output_tokens`;
     /// - Ollama: `prompt_eval_count` and `eval_count`.
     ///
-    /// Returns `None` if the size of the prompt is unknown: its count is missing or 0.
+    /// Returns `None` if the size of the prompt is unknown, because all of its counts are missing or 0.
     #[must_use]
     pub fn read(usage: &str) -> Option<Counts> {
         let usage = Object::parse(usage).ok()?;
@@ -166,7 +166,7 @@ impl Prices {
     /// Returns the prices, or `None` if none is given.
     ///
     /// # Errors
-    /// If only some prices are given, and not those of input and output.
+    /// If some prices are given, but not both that of input and that of output.
     pub fn known(self) -> Result<Option<Prices>, &'static str> {
         match (self.input, self.output) {
             (Some(_), Some(_)) => Ok(Some(self)),

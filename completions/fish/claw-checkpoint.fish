@@ -21,7 +21,7 @@ complete -c claw-checkpoint -l base-url -d 'Address of the provider (default: AN
 complete -c claw-checkpoint -l models -d 'File of models to look up before the built-in table' -r -F
 complete -c claw-checkpoint -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
 complete -c claw-checkpoint -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
-complete -c claw-checkpoint -l reserve -d 'Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
+complete -c claw-checkpoint -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
 complete -c claw-checkpoint -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
 json\t'One JSON object per diagnostic'"
 complete -c claw-checkpoint -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F

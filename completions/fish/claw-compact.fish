@@ -11,7 +11,7 @@ complete -c claw-compact -l base-url -d 'Address of the provider (default: ANTHR
 complete -c claw-compact -l models -d 'File of models to look up before the built-in table' -r -F
 complete -c claw-compact -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
 complete -c claw-compact -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
-complete -c claw-compact -l reserve -d 'Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
+complete -c claw-compact -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
 complete -c claw-compact -l failure -d 'File with the error record of the refused request' -r -F
 complete -c claw-compact -l summary -d 'Take the summary from FILE instead of a model' -r -F
 complete -c claw-compact -l fallback -d 'Source of the summary if no model makes one (default: local, then --emergency)' -r -f -a "local\t'Extract the summary from the messages, without a model'"

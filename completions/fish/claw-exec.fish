@@ -2,7 +2,7 @@
 
 complete -c claw-exec -l tools -d 'Directory of tools, one executable each' -r -f -a "(__fish_complete_directories)"
 complete -c claw-exec -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
-complete -c claw-exec -l allow -d 'Allow only this tool (with --ask: without asking); may be repeated' -r -f
+complete -c claw-exec -l allow -d 'Allow this tool; others are refused or, with --ask, need a confirmation; may be repeated' -r -f
 complete -c claw-exec -l deny -d 'Never run this tool; may be repeated' -r -f
 complete -c claw-exec -l pass-env -d 'Pass this variable to tools even if it looks like a credential; may be repeated' -r -f
 complete -c claw-exec -l jobs -d 'Maximum number of tool calls to run at a time (default: the number of processors)' -r -f

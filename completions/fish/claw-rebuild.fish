@@ -30,7 +30,7 @@ complete -c claw-rebuild -l ready -d 'Write messages only if they can be sent as
 complete -c claw-rebuild -l printable -d 'Escape control characters in the content of --record'
 complete -c claw-rebuild -l open -d 'Write the tool calls at the end that have no result yet'
 complete -c claw-rebuild -l redo -d 'Write the retract records that reverse the last undo'
-complete -c claw-rebuild -l ignore-compactions -d 'Show the records that compactions cover instead of the summaries'
+complete -c claw-rebuild -l ignore-compactions -d 'Include the records that compactions cover instead of the summaries'
 complete -c claw-rebuild -l interrupted -d 'Include the stored parts of interrupted replies'
 complete -c claw-rebuild -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-rebuild -s V -l version -d 'Print version'

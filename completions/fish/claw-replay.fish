@@ -38,7 +38,7 @@ complete -c claw-replay -n "__fish_claw_replay_needs_command" -f -a "call" -d 'R
 complete -c claw-replay -n "__fish_claw_replay_needs_command" -f -a "diff" -d 'Compare two directories of transcripts, or the reports of two runs'
 complete -c claw-replay -n "__fish_claw_replay_needs_command" -f -a "merge" -d 'Merge the reports of several runs, and write their results'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l window -d 'Also check that the messages fit this context window, in tokens; separate several with commas' -r -f
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l fail-on -d 'Least severe finding that makes a transcript fail' -r -f -a "error\t'Errors: some bytes cannot be used'
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l fail-on -d 'Least severe finding that makes a transcript fail' -r -f -a "error\t'Errors only: part of the transcript cannot be read'
 warning\t'Warnings, too: a provider would refuse the messages if rebuild did not repair them'
 note\t'Any finding'"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l glob -d 'Pattern for the names of files in directories, or for their paths if it has a slash; may be repeated' -r -f
@@ -62,7 +62,7 @@ complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l quiet 
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l window -d 'Context window in tokens, for prompt and answer together; separate several with commas' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l reserve -d 'Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l system -d 'File with the system prompt' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l tools -d 'File with a JSON array of tool definitions, or directory of tools' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l prices -d 'File of prices, one model per line; the cost of all calls is reported' -r -F

@@ -11,7 +11,7 @@ complete -c claw-truncate -l base-url -d 'Address of the provider (default: ANTH
 complete -c claw-truncate -l models -d 'File of models to look up before the built-in table' -r -F
 complete -c claw-truncate -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
 complete -c claw-truncate -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
-complete -c claw-truncate -l reserve -d 'Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
+complete -c claw-truncate -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
 complete -c claw-truncate -l failure -d 'File with the error record of the refused request' -r -F
 complete -c claw-truncate -l max-fraction -d 'Share of the window that one result may take, from 0 to 1, at 4 characters per token' -r -f
 complete -c claw-truncate -l head-ratio -d 'Share of the kept text that comes from the beginning, from 0 to 1' -r -f

@@ -22,7 +22,7 @@ complete -c claw-turn -l extra -d 'JSON object with further members of the reque
 complete -c claw-turn -l temperature -d 'Sampling temperature, from 0 to 2' -r -f
 complete -c claw-turn -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
 complete -c claw-turn -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
-complete -c claw-turn -l reserve -d 'Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
+complete -c claw-turn -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
 complete -c claw-turn -l limit-turns -d 'Keep only the last N turns' -r -f
 complete -c claw-turn -l max-rounds -d 'Maximum number of rounds of tool calls in a turn' -r -f
 complete -c claw-turn -l fallback -d 'Source of the summary if no model makes one (default: local, then --emergency)' -r -f -a "local\t'Extract the summary from the messages, without a model'"
@@ -37,7 +37,7 @@ complete -c claw-turn -l retry-interval -d 'Pause before a missing summary is tr
 complete -c claw-turn -l checkpoint-percents -d 'Percentages of the window at which a checkpoint becomes due' -r -f
 complete -c claw-turn -l checkpoint-turns -d 'Number of turns after which a checkpoint becomes due; 0 for never' -r -f
 complete -c claw-turn -l checkpoint-min-tokens -d 'Smallest request for which a checkpoint becomes due, in tokens' -r -f
-complete -c claw-turn -l allow -d 'Allow only this tool (with --ask: without asking); may be repeated' -r -f
+complete -c claw-turn -l allow -d 'Allow this tool; others are refused or, with --ask, need a confirmation; may be repeated' -r -f
 complete -c claw-turn -l deny -d 'Never run this tool; may be repeated' -r -f
 complete -c claw-turn -l pass-env -d 'Pass this variable to tools even if it looks like a credential; may be repeated' -r -f
 complete -c claw-turn -l jobs -d 'Maximum number of tool calls to run at a time (default: the number of processors)' -r -f

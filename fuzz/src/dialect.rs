@@ -5,7 +5,8 @@ use crate::{expect, laws};
 use clawutils::dialect;
 use clawutils::json::Object;
 
-/// The lines that the first byte of a pair selects. `#` is replaced with the digit that the second byte selects.
+/// The lines from which the first byte of a pair selects one. `#` is replaced with the digit that the second byte
+/// selects.
 const LINES: [&str; 24] = [
     // claw0's first format.
     r##"{"type":"session","id":"81efc48888b#","key":"main:cli:user","created":"2026-01-01T00:00:00+00:00"}"##,
@@ -19,14 +20,15 @@ const LINES: [&str; 24] = [
     r##"{"type":"tool_use","tool_use_id":"c#","name":"f","input":{},"ts":1.#}"##,
     r##"{"type":"tool_result","tool_use_id":"c#","content":"r#","ts":1.#}"##,
     r##"{"type":"user","content":"q#","ts":1.#}"##,
-    // Messages as they are sent.
+    // A message as it is sent, and a record with a result as it is sent.
     r##"{"role":"user","content":"q#"}"##,
     r##"{"type":"user","content":[{"type":"tool_result","tool_use_id":"c#","content":[{"type":"text","text":"r#"}]}]}"##,
     // Trees.
     r##"{"type":"session","version":#,"id":"a","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}"##,
     r##"{"type":"message","id":"b#","parentId":"a","timestamp":"x","message":{"role":"user","content":"q"}}"##,
     r##"{"type":"compaction","id":"d#","parentId":"b#","summary":"s","firstKeptEntryId":"b#","tokensBefore":9}"##,
-    // Lines like those of trees. Only the last one is recognised as part of a tree: an escape in its type is decoded.
+    // Lines that look like those of trees. Only the last of them is part of a tree, because the escape in its type is
+    // decoded.
     r##"{"type":"session","timestamp":"x","created":"x"}"##,
     r##"{"type":"message","message":"words"}"##,
     r##"{"type":"message","content":"words"}"##,

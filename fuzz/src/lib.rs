@@ -17,11 +17,11 @@ mod view;
 #[path = "../../tests/property/agree.rs"]
 mod agree;
 /// The laws that the property tests use, too.
-#[allow(dead_code, reason = "only the tests use some of it")]
+#[allow(dead_code, reason = "some of it is used only by the property tests")]
 #[path = "../../tests/property/any.rs"]
 mod any;
 /// The rules by which a provider refuses requests, implemented independently of the library.
-#[allow(dead_code, reason = "only the fake provider of the tests uses some of it")]
+#[allow(dead_code, reason = "some of it is used only by the fake provider of the tests")]
 #[path = "../../tests/cli/common/rules.rs"]
 mod rules;
 

@@ -55,7 +55,8 @@ fn check_scan_ahead(input: &Input, from: u64, lines: &[OffsetLine]) {
     assert_eq!(ahead, alone, "lines from byte {from} on, scanned ahead and alone");
 }
 
-/// Describes a line completely, except for `may_have_surrogates`, which can differ if the line was scanned ahead.
+/// Describes a line completely, except for the object's `may_have_surrogates`, which can differ if the line was scanned
+/// ahead.
 fn described(line: Line<'_>) -> String {
     match line {
         Ok(LineObject { object, place, offset }) => {

@@ -1,14 +1,15 @@
 //! Tests short transcripts: messages, calls, results and view records in any order, with few ids.
 //!
-//! Two bytes make a record, so a change of one byte changes one record. The first byte selects the kind of the
-//! record and its id. The second selects the id of a call, the text, and the record that this record refers to, if records of
-//! this kind have them.
+//! Two bytes make a record, so a change of one byte changes one record. The first byte selects the kind of the record
+//! and its id. The second selects the id of a call, the text, and the record that this record refers to, as far as
+//! records of this kind have these members.
 
 use crate::any::is_accepted;
 use crate::{expect, laws};
 use clawutils::record::digest;
 
-/// Ids of calls. Providers refuse the last two, and two become equal when invalid characters are replaced.
+/// Ids of calls. Providers refuse the third and the fourth. The second and the third become equal when invalid
+/// characters are replaced.
 const CALLS: [&str; 4] = ["a", "a_2", "a:2", "日"];
 
 /// A result that is long enough to be shortened.

@@ -61,11 +61,11 @@ fn objects(bytes: &[u8]) -> Vec<PlacedObject> {
     found
 }
 
-/// Reads the view of a transcript: its view records from the last to the first.
+/// Returns the view of a transcript, from its view records, which are read from the last to the first.
 fn read(bytes: &[u8]) -> View {
     let objects = objects(bytes);
     let mut view = View::default();
-    let mut better: HashMap<String, EffectiveCompaction> = HashMap::new();
+    let mut replacements: HashMap<String, EffectiveCompaction> = HashMap::new();
     for found in objects.iter().rev() {
         let object = Object::parse(&found.text).expect("an object");
         let (place, offset) = (found.place.clone(), found.place.offset);
@@ -89,7 +89,7 @@ fn read(bytes: &[u8]) -> View {
                 view.truncations.entry(key).or_insert_with(|| (**shown).clone());
             }
             Body::Compaction { summary, retry_of: Some(place), scale, .. } => {
-                better
+                replacements
                     .entry(place.clone())
                     .or_insert(EffectiveCompaction::new(record, summary, *scale));
             }
@@ -99,7 +99,7 @@ fn read(bytes: &[u8]) -> View {
                 let before = &bytes[..record.offset as usize];
                 if let Some(start) = locate(first_kept, *hint, before, &objects) {
                     let own = EffectiveCompaction::new(record, summary, *scale);
-                    let compaction = better.remove(record.id.as_ref()).unwrap_or(own);
+                    let compaction = replacements.remove(record.id.as_ref()).unwrap_or(own);
                     keep_scale(&mut view, compaction.scale, compaction.at);
                     view.counts_from = view.counts_from.max(compaction.at);
                     view.compaction = Some(compaction);
@@ -112,7 +112,7 @@ fn read(bytes: &[u8]) -> View {
     view
 }
 
-/// Stores the scale of the newest view record that has one. Counts before that record no longer apply.
+/// Stores `scale`, if there is one and none is stored yet. Token counts before offset `at` then no longer apply.
 fn keep_scale(view: &mut View, scale: Option<Scale>, at: u64) {
     if view.scale.is_none() && scale.is_some() {
         view.scale = scale;
@@ -120,9 +120,9 @@ fn keep_scale(view: &mut View, scale: Option<Scale>, at: u64) {
     }
 }
 
-/// Returns the offset of the record that a compaction names by `id`. If the id is an address, or there is a hint, and
-/// the record at that offset has the id, returns that offset; otherwise returns the offset of the last such record
-/// before the compaction.
+/// Returns the offset of the record that a compaction names by `id`. The id itself (`@` and an offset) and the hint can
+/// state the offset. A stated offset counts only if it is before the compaction and the record there has the id.
+/// Otherwise the offset is that of the last record before the compaction that has the id.
 fn locate(id: &str, hint: Option<u64>, before: &[u8], objects: &[PlacedObject]) -> Option<u64> {
     let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
     let stated = address.into_iter().chain(hint).find(|offset| {

@@ -11,7 +11,7 @@ pkgs.rustPlatform.buildRustPackage {
   src = pkgs.lib.cleanSource source;
   cargoLock.lockFile = source + "/Cargo.lock";
 
-  # The tests need a C++ compiler, Chromium and other programs; CI runs them.
+  # CI runs the tests, which need a C++ compiler, Chromium and other programs.
   doCheck = false;
 
   nativeBuildInputs = [ pkgs.makeWrapper ];

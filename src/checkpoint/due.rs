@@ -9,9 +9,9 @@ use std::fmt;
 pub struct Triggers {
     /// False if no checkpoint is ever due.
     pub enabled: bool,
-    /// Shares of the window, in percent. A checkpoint is due each time the request grows past one of them.
+    /// Shares of the window, in percent. A checkpoint is due each time the request has grown to one of them.
     pub percents: Vec<u64>,
-    /// The number of turns since the last checkpoint after which one is due; 0 for never.
+    /// A checkpoint is due after this many turns since the last one; with 0, the number of turns does not count.
     pub turns: u64,
     /// The smallest request, in tokens, for which a checkpoint is due.
     pub min_tokens: u64,
@@ -34,7 +34,7 @@ pub struct ConversationState {
 /// The reason why a checkpoint is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// The request has grown past this share of the window, in percent.
+    /// The request has grown to this share of the window, in percent.
     Percent(u64),
     /// This many turns have passed.
     Turns(u64),
@@ -52,7 +52,7 @@ pub enum NotDue {
         /// The smallest size for a checkpoint, in tokens.
         min: u64,
     },
-    /// The request has not grown past another share of the window, and too few turns have passed.
+    /// The request has not grown to another share of the window, and too few turns have passed.
     NotYet(ConversationState),
 }
 
@@ -70,7 +70,7 @@ impl ConversationState {
 }
 
 impl Triggers {
-    /// Returns the reason why a checkpoint is due: the largest share of the window that was passed, or the number of
+    /// Returns the reason why a checkpoint is due: the largest share of the window that was reached, or the number of
     /// turns.
     ///
     /// # Errors
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn v71_each_share_of_the_window_is_passed_once() {
+    fn v71_each_share_of_the_window_makes_one_checkpoint_due() {
         for (tokens, baseline, due) in [
             (24_900, 0, None),
             (24_999, 0, None),

@@ -2,7 +2,7 @@
 
 use crate::json::{Object, elements, string};
 
-/// The maximum length, in characters, of a summary taken from a reply without a JSON object.
+/// The maximum length, in characters, of a summary taken from a reply in which no JSON object has a summary.
 const MAX_PLAIN: usize = 4000;
 /// The maximum number of opening braces to try as the beginning of an object.
 const MAX_TRIES: usize = 1000;

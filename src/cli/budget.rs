@@ -28,8 +28,8 @@ pub struct BudgetArgs {
     /// The window.
     #[command(flatten)]
     pub window: WindowArgs,
-    /// Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the
-    /// window)
+    /// Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of
+    /// the window)
     #[arg(long, value_name = "TOKENS", env = "CLAW_RESERVE")]
     pub reserve: Option<u64>,
 }

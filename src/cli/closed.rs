@@ -17,7 +17,8 @@ static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
 static BEFORE_MAIN: extern "C" fn() = note;
 
-/// Makes one system call. The standard library must not be used this early.
+/// Stores whether standard output is closed. This makes only a system call, because the standard library must not be
+/// used this early.
 extern "C" fn note() {
     let flags = rustix::io::fcntl_getfd(rustix::stdio::stdout());
     IS_CLOSED.store(flags == Err(rustix::io::Errno::BADF), Ordering::Relaxed);

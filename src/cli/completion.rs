@@ -1,5 +1,5 @@
-//! Completions for bash, zsh and fish, from the definition of a program. Only `make completions` builds this module, with
-//! the feature `completions`; the programs for users do not contain it.
+//! Generates completions for bash, zsh and fish from the clap definition of a program. Only `make completions` builds
+//! this module, with the feature `completions`; the programs for users do not contain it.
 
 mod bash;
 

@@ -1,4 +1,4 @@
-//! The options that select the configuration file, and the file itself.
+//! The options that select the configuration file, and the function that reads the file.
 
 use crate::cli::ENVIRONMENT;
 use crate::exit::{Error, Exit};

@@ -176,8 +176,8 @@ pub fn open_stdin() -> anyhow::Result<StdinLock<'static>> {
 }
 
 /// Returns true if standard input was closed when the program started. The Rust runtime replaces a closed descriptor
-/// with /dev/null, opened for reading and writing. A few programs start others with /dev/null opened like this; it
-/// cannot be told from a closed standard input.
+/// with /dev/null, opened for reading and writing. A few programs start others with /dev/null opened in the same way;
+/// this function takes that for a closed standard input, too.
 fn is_closed(stdin: &std::io::Stdin) -> bool {
     let writable = rustix::fs::fcntl_getfl(stdin).is_ok_and(|flags| flags.contains(OFlags::RDWR));
     let is_null = || {
@@ -208,10 +208,11 @@ pub fn messages(inputs: &[(Arc<str>, Vec<u8>)]) -> anyhow::Result<Vec<Message<'_
     Ok(all)
 }
 
-/// Checks that all messages name the records that they come from, because view records contain the ids of records.
+/// Checks that all messages have a `_meta` member, which names the records behind a message. Programs that write
+/// records about messages need the ids of those records.
 ///
 /// # Errors
-/// Fails with 65 at the first message that does not.
+/// Fails with 65 at the first message that has none.
 pub fn require_meta(messages: &[Message<'_>]) -> anyhow::Result<()> {
     match messages.iter().position(|message| message.meta.is_none()) {
         None => Ok(()),

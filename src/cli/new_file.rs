@@ -47,8 +47,9 @@ impl NewFile {
         Ok(NewFile { path: path.to_owned(), temporary, is_unnamed, file, result: Ok(()) })
     }
 
-    /// Completes the file and gives it its name. Unless `may_replace` is true, an existing file is an error. A file
-    /// system without hard links cannot report it and replaces the file, so the caller should check for one first.
+    /// Completes the file and gives it its name. Unless `may_replace` is true, an existing file of this name is an
+    /// error. On a file system without hard links, the existing file is replaced instead, so the caller should check
+    /// for one first.
     ///
     /// # Errors
     /// Returns the first error in writing the file, or the error in renaming it.

@@ -165,7 +165,7 @@ fn percent(text: &str) -> Result<u64, &'static str> {
 /// The options for running tool calls.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PermitArgs {
-    /// Allow only this tool (with --ask: without asking); may be repeated
+    /// Allow this tool; others are refused or, with --ask, need a confirmation; may be repeated
     #[arg(long, value_name = "NAME", env = "CLAW_ALLOW")]
     pub allow: Vec<String>,
     /// Never run this tool; may be repeated

@@ -111,23 +111,24 @@ pub fn end_by_signals(before: fn(i32)) {
     signals::before_end(before);
 }
 
-/// Returns `what` with the time since this call, such as `waiting for x (3 s)`.
+/// Returns a function that adds the time since this call to `what`, as in `waiting for x (3 s)`.
 pub fn since(what: String) -> impl FnMut() -> Option<String> + Send + 'static {
     let begun = Instant::now();
     move || Some(format!("{what} ({} s)", begun.elapsed().as_secs()))
 }
 
-/// Returns the progress text for a program that writes output while it reads `inputs`: `searching` until it has read
-/// something, then how much it has read. There is no text if the output itself goes to a terminal.
+/// Returns a function that gives the progress text for a program that writes output while it reads `inputs`:
+/// `searching` until it has read something, then how much it has read. There is no text if the output itself goes to a
+/// terminal.
 pub fn reading(inputs: &[Input]) -> impl FnMut() -> Option<String> + Send + 'static {
-    let (inputs, is_shown) = (inputs.to_vec(), io::stdout().is_terminal());
+    let (inputs, is_output_shown) = (inputs.to_vec(), io::stdout().is_terminal());
     let name = match &inputs[..] {
         [input] => input.name.to_string(),
         several => format!("{} files", several.len()),
     };
     let mut searching = since(format!("searching {name}"));
     move || match inputs.iter().map(Input::position).sum() {
-        _ if is_shown => None,
+        _ if is_output_shown => None,
         0 => searching(),
         now => Some(part(&name, now, total(&inputs))),
     }
@@ -224,7 +225,8 @@ fn fitted(text: &str, columns: usize) -> String {
     text.to_owned()
 }
 
-/// Returns the progress text for an append, which may wait for other writers and then for the disk.
+/// Returns a function that gives the progress text for an append, which may wait for other writers and then for the
+/// disk.
 pub fn appending(
     file: &Path,
     options: &transcript::AppendOptions,

@@ -9,7 +9,7 @@ use crate::json::write::Members;
 use crate::transcript;
 use std::path::PathBuf;
 
-/// The size in bytes at which the log is deleted and started again. It holds thousands of attempts.
+/// The size in bytes at which the log is deleted and started again. A log of this size has thousands of attempts.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The attempts with one key.

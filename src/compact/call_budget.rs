@@ -63,7 +63,7 @@ impl CallBudget {
             return fail(Exit::NoGain, text);
         }
         if self.until().is_some_and(|until| Instant::now() >= until) {
-            return fail(Exit::Unavailable, "the deadline of --deadline has passed");
+            return fail(Exit::Unavailable, "the time limit of --deadline has passed");
         }
         Ok(())
     }

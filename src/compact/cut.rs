@@ -67,8 +67,8 @@ pub fn keep(n: usize) -> usize {
 /// Returns the indices of the messages that can be the first kept one.
 ///
 /// A message with tool results cannot: the cut would separate them from their calls. Nor can a message whose
-/// records are interleaved with those of earlier messages, because a compaction record keeps the file from one
-/// offset on. Nor can the message after an earlier summary, because nothing but that summary would be covered.
+/// records are interleaved with those of earlier messages, because a compaction record keeps everything in the file
+/// from one offset on. Nor can the message after an earlier summary, because nothing but that summary would be covered.
 #[must_use]
 pub fn legal(messages: &[Message<'_>]) -> Vec<usize> {
     let summaries = leading_summary(messages);

@@ -21,7 +21,7 @@ pub fn add(details: &mut Details, messages: &[Message<'_>]) {
     details.read.retain(|path| !details.modified.contains(path));
 }
 
-/// What a tool does with the file that its input names.
+/// The way in which a tool uses the file that its input names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// It reads the file.
@@ -30,7 +30,7 @@ pub enum Access {
     Write,
 }
 
-/// Returns what a tool does with files, judged by the words in its name.
+/// Returns how a tool uses files, judged by the words in its name; `None` if they do not tell.
 #[must_use]
 pub fn access(tool: &str) -> Option<Access> {
     let name = tool.to_lowercase();

@@ -181,13 +181,13 @@ impl<'a> Task<'_, 'a> {
 
     /// Returns the covered user messages that are kept word for word.
     fn kept_user(&self, covered: &[Message<'_>], earlier: Option<&Summary>) -> Vec<String> {
-        let is_covered = |message: &&Message<'_>| {
+        let may_keep = |message: &&Message<'_>| {
             message.is_from_user()
                 && !message.is_summary()
                 && !message.meta.as_ref().is_some_and(|meta| meta.pin)
         };
         let mut said = earlier.map(|summary| summary.kept_user.clone()).unwrap_or_default();
-        said.extend(covered.iter().filter(is_covered).map(|message| message.content.says()));
+        said.extend(covered.iter().filter(may_keep).map(|message| message.content.says()));
         let is_pending = !self.messages[covered.len()..].iter().any(Message::is_from_user);
         let budget = self.target.map_or(self.keep_user, |target| self.keep_user.min(target / 4));
         verbatim::choose(self.gauge, &said, is_pending, budget)
@@ -336,7 +336,7 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
     }
 
     /// Returns the cut for a request that is within the target already. The cut is not after the preferred place
-    /// (with [`CutRule::Half`]: the latest place), unless it is the first legal place after the preferred one.
+    /// (with [`CutRule::Half`]: the latest place), unless it is the first legal place from the preferred one on.
     fn within_target(&self, legal: &[usize], preferred: usize) -> Option<usize> {
         let first = legal.iter().copied().find(|at| *at >= preferred);
         let latest = self.latest();

@@ -20,13 +20,13 @@ pub struct Pending {
     pub is_stub: bool,
 }
 
-/// All compactions of a transcript that are not retracted, with the best summary of each.
+/// All compactions of a transcript that are not retracted, with the latest summary of each.
 #[derive(Clone, Debug, Default)]
 pub struct Summaries {
     /// In file order, without those that replace another one.
     compactions: Vec<Compaction>,
-    /// The best summary by compaction id.
-    best: HashMap<String, Summary>,
+    /// The latest summary of each compaction, by the id of the compaction.
+    latest: HashMap<String, Summary>,
     /// The ids of the compactions that have only a placeholder.
     stubs: HashSet<String>,
     /// The id of the replaced compaction, by the id of the compaction that replaces it.
@@ -95,7 +95,7 @@ impl Summaries {
     #[must_use]
     pub fn pending(&self) -> Vec<Pending> {
         let is_pending =
-            |one: &&Compaction| self.best.get(&one.id).is_some_and(|best| best.needs_retry);
+            |one: &&Compaction| self.latest.get(&one.id).is_some_and(|latest| latest.needs_retry);
         let pending = |one: &Compaction| Pending {
             id: one.id.clone(),
             before: one.before.clone(),
@@ -105,15 +105,15 @@ impl Summaries {
         self.compactions.iter().filter(is_pending).map(pending).collect()
     }
 
-    /// Returns the best summary of a compaction, by its id or by that of a record that replaces it.
+    /// Returns the latest summary of a compaction, given the id of its record or of a record that replaces it.
     #[must_use]
     pub fn better(&self, id: &str) -> Option<&Summary> {
-        self.best.get(self.places.get(id).map_or(id, String::as_str))
+        self.latest.get(self.places.get(id).map_or(id, String::as_str))
     }
 
-    /// Replaces the summary of a compaction with a better one.
+    /// Sets the latest summary of a compaction, which then no longer counts as one that has only a placeholder.
     pub fn replace(&mut self, id: &str, summary: Summary) {
-        self.best.insert(id.to_owned(), summary);
+        self.latest.insert(id.to_owned(), summary);
         self.stubs.remove(id);
     }
 }

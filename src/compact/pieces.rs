@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_calls_get_larger_pieces() {
+    fn with_fewer_calls_the_pieces_are_larger() {
         let text = conversation(400, 100);
         for calls in [16, 15, 14] {
             let pieces = pieces(&text, limits(4000, calls)).unwrap();

@@ -63,7 +63,7 @@ fn has(text: &str, phrase: &str, is_bounded: bool) -> bool {
     !at_end || text.ends_with(phrase.rsplit('…').next().unwrap_or_default())
 }
 
-/// Returns true if the text at `at` consists of whole words.
+/// Returns true if the `length` bytes of `text` from `at` on neither begin nor end within a word.
 fn is_by_itself(text: &str, at: usize, length: usize) -> bool {
     let before = text[..at].chars().next_back();
     let after = text[at + length..].chars().next();

@@ -2,7 +2,8 @@
 
 use crate::compact::CutPlan;
 
-/// Returns the placeholder for `planned`. It keeps an earlier summary, the only trace of the messages before it.
+/// Returns the placeholder for `planned`. It repeats an earlier summary, which is the only trace of the messages that
+/// the earlier compaction covered.
 #[must_use]
 pub fn text(planned: &CutPlan) -> String {
     let count = planned.at - planned.from;

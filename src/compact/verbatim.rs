@@ -125,7 +125,7 @@ impl QuoteChoice<'_> {
         }
     }
 
-    /// Shortens a text to `most` tokens, marker included. Returns `None` if that leaves too few characters.
+    /// Shortens a text to `most` tokens, marker included. Returns `None` if `most` is too small for that.
     fn shortened(&self, text: &str, most: u64) -> Option<String> {
         let density = text.chars().count() as f64 / self.gauge.text(text).max(1) as f64;
         // The beginning and the end that are kept may have more tokens per character than the whole text, so smaller

@@ -10,8 +10,8 @@
 //! - With parallel calls, each result is a child of the record of its call, and the chain continues after only one of
 //!   the results. A plain walk would lose the others. Therefore, if one record of a reply is on the path, all its
 //!   records are read, and so are the results that are their children.
-//! - A compaction is a `compact_boundary`, which names the record before it as `logicalParentUuid`, and a summary.
-//!   `preservedMessages` names earlier records that come right after the summary.
+//! - A compaction consists of a `compact_boundary` record, which names the record before it as `logicalParentUuid`, and
+//!   a summary. `preservedMessages` names earlier records that come right after the summary.
 
 mod record;
 
@@ -290,7 +290,8 @@ impl Project {
                     Some(_) => {}
                     None => {
                         let place = self.tree.entry(*boundary).place;
-                        let message = format!("it keeps the record '{id}', which does not exist");
+                        let message =
+                            format!("the compaction keeps record '{id}', which does not exist");
                         out.remark(Remark {
                             rule: &rules::UNKNOWN_FIRST_KEPT,
                             place,
@@ -304,8 +305,8 @@ impl Project {
         }
         let mut order = Vec::with_capacity(path.len());
         for node in path {
-            // Preserved records come between the boundary and the summary, because a compaction keeps only what follows
-            // the boundary.
+            // The translation has preserved records between the boundary and the summary, because a compaction keeps
+            // only what follows the boundary.
             if !moved.contains(node) {
                 order.push(*node);
             }

@@ -1,7 +1,7 @@
-//! claw0's two transcript formats. Reading them needs no conversion.
+//! claw0's two transcript formats, and tests for reading them.
 //!
-//! Both use the record types and names of clawutils, so `record::parse` reads them directly, and the same
-//! rules turn them into messages. The differences:
+//! The formats need no conversion: both use the record types and names of clawutils, so `record::parse` reads them
+//! directly, and the same rules turn them into messages. The differences:
 //!
 //! - The current format writes each tool call twice: in the assistant record, and again as a `tool_use`
 //!   record before its result. The second copy is skipped, because the reply already has it.
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn v15_a_reused_id_keeps_both_pairs() {
+    fn v15_both_calls_with_the_same_id_keep_their_results() {
         let turn = [ASK, &reply(CALL), RESULT, END].join("\n");
         let second = turn.replace("r1", "r2");
         let (lines, rules) = messages(&[turn, second].join("\n"));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn v20_an_invalid_record_loses_only_itself() {
+    fn v20_an_invalid_record_is_skipped_and_all_others_are_kept() {
         for (odd, rule) in [
             (r#"{"type":"user"}"#, Some("bad-record")),
             (r#"{"type":"tool_use","name":"f"}"#, Some("bad-record")),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn v22_one_bad_byte_loses_one_line() {
+    fn v22_a_bad_byte_makes_only_its_line_invalid() {
         let mut bytes = ASK.as_bytes().to_vec();
         bytes.extend(b"\n{\"type\":\"user\",\"content\":\"\xff\"}\n");
         bytes.extend(END.as_bytes());
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn v25_orphans_of_an_incomplete_turn_are_left_out() {
+    fn v25_results_of_an_incomplete_turn_without_their_calls_are_left_out() {
         let (lines, rules) = messages(&[RESULT, RESULT_2, ASK, END].join("\n"));
         assert_eq!(lines, [USER, LAST]);
         assert_eq!(rules, ["orphan-result", "orphan-result"]);

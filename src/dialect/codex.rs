@@ -83,7 +83,7 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
 }
 
 impl Rollout {
-    /// Adds a record, and translates it.
+    /// Adds a record, and translates it unless the translation depends on other records.
     fn take(&mut self, line: SourceLine<'_>, out: &mut Translation<'_>) {
         let (record, place) = (line.value, line.place);
         let source = source(line);

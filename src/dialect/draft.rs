@@ -1,4 +1,4 @@
-//! The text of a translation while it is written: parts of the source, and what is written between them.
+//! Builds the text of a translation from parts of the source and the new text between them.
 
 use crate::input::Input;
 use crate::input::rope::Rope;
@@ -6,7 +6,7 @@ use crate::input::spool::Spool;
 use std::ops::Range;
 use std::path::Path;
 
-/// The index of the input that holds what is written between parts of the source.
+/// The index of the input that holds the new text.
 const WRITTEN: usize = 0;
 /// The index of the source.
 const SOURCE: usize = 1;
@@ -20,7 +20,7 @@ struct Part {
     length: u64,
 }
 
-/// The text of the records of a line.
+/// The text of the records made from one line, as a range of parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
     begin: u32,
@@ -28,14 +28,14 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Returns true if it has no records.
+    /// Returns true if no records were made from the line.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.begin == self.end
     }
 }
 
-/// The text while it is written.
+/// The text of a translation that is being written.
 #[derive(Debug)]
 pub struct Draft {
     written: Spool,
@@ -45,14 +45,13 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Creates an empty text. If much is written between the parts of the source, that goes to a temporary file in
-    /// `directory`.
+    /// Creates an empty text. If the new text becomes long, it goes to a temporary file in `directory`.
     #[must_use]
     pub fn new(directory: &Path) -> Draft {
         Draft { written: Spool::new(directory.to_owned()), closed: 0, parts: Vec::new() }
     }
 
-    /// Returns what is written between parts of the source, to append to it.
+    /// Returns the end of the new text, to append to it.
     pub fn written(&mut self) -> &mut String {
         self.written.end()
     }
@@ -72,13 +71,13 @@ impl Draft {
         }
     }
 
-    /// Returns the index of the next part.
+    /// Begins a chunk, and returns the index of its first part.
     pub fn begin_chunk(&mut self) -> u32 {
         self.close_part();
         self.parts.len() as u32
     }
 
-    /// Returns the text since [`Draft::begin_chunk`], which returned `begin`.
+    /// Ends the chunk for which [`Draft::begin_chunk`] returned `begin`.
     pub fn end_chunk(&mut self, begin: u32) -> Chunk {
         let end = self.begin_chunk();
         self.written.settle();

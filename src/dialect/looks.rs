@@ -1,5 +1,5 @@
-//! Finds the kind of an input by its content: records, a transcript of another program, or something else. An error
-//! for an input of another kind says what to do with it.
+//! Detects what kind of content an input has: records, a transcript of another program, or something else. The error
+//! for an input without records says what to do with it.
 //!
 //! Records that are truncated or damaged after a crash still count as records: the input can be read, with
 //! findings, and appended to.
@@ -23,7 +23,7 @@ const RECORD_BEGINNINGS: [&[u8]; 2] = [b"{\"id\":\"", b"{\"type\":\""];
 /// The kind of an input's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looks {
-    /// Empty, or only NUL bytes or the beginning of a record, which a crash can leave.
+    /// Empty, blank, or only NUL bytes or the beginning of a record, as a crash can leave it.
     Empty,
     /// Records of clawutils or claw0, intact or damaged.
     Records,
@@ -47,8 +47,7 @@ pub enum Looks {
     Binary(&'static str),
 }
 
-/// Returns an error for an input that is not empty and holds no records. Every program that reads records
-/// calls this first.
+/// Returns an error for an input that is not empty and holds no records.
 ///
 /// # Errors
 /// Status 65 for such an input; the message says what it looks like and what to do. Status 74 if it cannot be read.
@@ -131,8 +130,8 @@ pub fn advice_for_records(looks: Looks) -> Option<&'static str> {
     }
 }
 
-/// Returns the kind of an input. Stops at the first record, and reads the middle only if neither end contains a
-/// record.
+/// Returns the kind of an input. Stops at the first conclusive line, and reads the middle only if the beginning and the
+/// end are not conclusive.
 ///
 /// # Errors
 /// Fails if it cannot be read.
@@ -173,7 +172,7 @@ struct Objects {
     foreign: Option<Looks>,
     /// True after a record of an unknown type.
     has_unknown: bool,
-    /// The kind of the first line, if it is an object but not a record.
+    /// The kind of the first line, if it is an object without a type.
     first: Option<Looks>,
     /// The number of lines so far.
     count: usize,
@@ -207,7 +206,7 @@ impl Objects {
         } else if let Some(dialect) = foreign_tree(&object) {
             self.decided = Some(Looks::Dialect(dialect));
         } else if let Some(looks) = foreign(&object) {
-            // The records of a dialect are all alike, so one is enough.
+            // One object of a dialect is conclusive; a provider's answer is not, because records may follow.
             match looks {
                 Looks::Dialect(_) => self.decided = Some(looks),
                 _ => drop(self.foreign.get_or_insert(looks)),
@@ -232,7 +231,7 @@ impl Objects {
     }
 }
 
-/// Returns the kind of an object in a foreign format that has a type, or `None` if the format is unknown.
+/// Returns the kind of an object that has a type and is in a known foreign format, or `None`.
 fn foreign(object: &Object<'_>) -> Option<Looks> {
     let has = |name: &str| object.get(name).is_some();
     let kind = object.string("type")?;
@@ -247,8 +246,8 @@ fn foreign(object: &Object<'_>) -> Option<Looks> {
     }
 }
 
-/// Returns the dialect of a message whose form only one API uses. The messages that claw-rebuild prints are none of
-/// these: they have no system prompt, no role for tools, and no parts.
+/// Returns the dialect of a message whose form only one API uses. The messages that claw-rebuild prints never match,
+/// because they have no system prompt, no role for tools, and no parts.
 fn dialect_of_message(object: &Object<'_>) -> Option<Dialect> {
     let role = object.string("role")?;
     let is_chat = matches!(&*role, "system" | "developer" | "tool" | "function");

@@ -1,9 +1,9 @@
 //! Transcripts of other programs.
 //!
 //! The dialect is detected from the content, never from a file name, and once per file. claw0's two formats ([`claw0`])
-//! are read record by record, like the format of clawutils. All others are translated: a reader writes records of
-//! clawutils, each with the id or the offset of the line that it comes from, and the result is an [`Input`] like any
-//! other. Code that reads records therefore needs no knowledge of dialects.
+//! are read record by record, like the format of clawutils. All other formats are translated: a reader writes records
+//! of clawutils, each with the id or the offset of the line from which it was made, and the result is an [`Input`] like
+//! any other. Code that reads records therefore needs no knowledge of dialects.
 //!
 //! Each line is scanned once, in file order: it is translated, and its id and parent go into the index of the tree. Then
 //! the translations of the lines on the path to the chosen leaf are put in order. The few lines whose translation depends
@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use translation::Translation;
 use tree::{Node, Path, PathEnd, Tree};
 
-/// A format of another program, which is translated.
+/// A format of another program that is translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Dialect {
     /// Sessions of pi, OpenClaw and GoClaw
@@ -105,8 +105,8 @@ pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
     }
 }
 
-/// Returns the tree format that a record belongs to, if any. pi, OpenClaw and GoClaw write `message` records, and their
-/// session headers have `timestamp` where the headers of clawutils and claw0 have `created`.
+/// Returns [`Dialect::Pi`] if pi, OpenClaw or GoClaw wrote the record. They write `message` records, and their session
+/// headers have `timestamp` where the headers of clawutils and claw0 have `created`.
 #[must_use]
 pub fn foreign_tree(object: &Object<'_>) -> Option<Dialect> {
     let kind = object.string("type")?;
@@ -121,7 +121,7 @@ pub fn foreign_tree(object: &Object<'_>) -> Option<Dialect> {
 /// Returns the leaf to read: the chosen one, or else `last`.
 ///
 /// # Errors
-/// Status 65 if no record has the id of the chosen leaf.
+/// Status 65 if no record has the chosen id or offset.
 fn choose_leaf<K: Copy>(
     tree: &Tree<K>,
     input: &Input,

@@ -152,7 +152,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the source of the records of a line.
+    /// Returns a line with the id and the time that its records get.
     fn source<'a>(&self, line: SourceLine<'a>) -> RecordSource<'a> {
         let own = line.value.string("id").filter(|_| !self.is_list());
         let id = own.unwrap_or_else(|| Cow::Owned(id::address(line.place.offset)));
@@ -190,7 +190,7 @@ impl Session {
                 out.record(source, 1, "label").optional("label", entry.get("name"));
             }
             kind => {
-                if !matches!(kind, Some(kind) if SETTINGS.contains(&kind)) {
+                if !matches!(kind, Some(kind) if NOT_SENT.contains(&kind)) {
                     let what = kind.map_or("records without a type".to_owned(), |kind| {
                         format!("records of the unknown type '{kind}'")
                     });
@@ -230,8 +230,8 @@ impl Session {
     }
 }
 
-/// The types of records that hold settings and are not part of the conversation.
-const SETTINGS: [&str; 6] =
+/// The known types of records that are not part of the conversation.
+const NOT_SENT: [&str; 6] =
     ["thinking_level_change", "model_change", "custom", "label", "session_info", "session"];
 
 /// Writes the header of the session.
@@ -252,7 +252,7 @@ fn header(line: SourceLine<'_>, version: u64, out: &mut Translation<'_>) {
         });
 }
 
-/// Adds the members of a checkpoint, which only GoClaw writes.
+/// Adds the members of a checkpoint. Only GoClaw writes checkpoints.
 fn checkpoint(entry: Value<'_>, record: &mut RecordWriter<'_>) {
     let inner = entry.object("checkpoint");
     let get = |name: &str| entry.get(name).or_else(|| inner.and_then(|it| it.get(name)));

@@ -1,4 +1,4 @@
-//! Lines of a source that hold an object.
+//! Reads lines of another program's transcript that hold a JSON object.
 
 use crate::finding::Place;
 use crate::input::Input;

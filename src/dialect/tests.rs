@@ -40,7 +40,8 @@ pub fn rebuild(text: &str, leaf: Option<&str>) -> (String, Vec<String>) {
     (words.join("|"), findings.collect())
 }
 
-/// Returns the word of a block: its text, `call ID`, the content of a result in brackets, or its type.
+/// Returns the word of a block: its text, `call ID`, the content of a result in brackets (`[error]` for a failed call),
+/// or its type.
 fn word(block: &serde_json::Value) -> String {
     let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
     match block["type"].as_str().unwrap() {

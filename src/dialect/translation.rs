@@ -5,9 +5,9 @@
 //! line's byte offset. If a line becomes several records, the ids of the second and later ones end in `.2`, `.3` and so
 //! on.
 //!
-//! Long values keep their bytes, so the text consists of parts of the source and of new text between them. Only the new
-//! text is stored. Records are written in any order, each line of the source into a [`Chunk`]; then the chunks are put
-//! in order.
+//! Long values are not copied, so the text consists of parts of the source and of new text between them. Only the new
+//! text is stored. The records made from a line form a [`Chunk`]. Chunks can be written in any order; they are put in
+//! order afterwards.
 
 use crate::dialect::Choice;
 pub use crate::dialect::draft::Chunk;
@@ -25,7 +25,7 @@ use crate::json::outline::Outline;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// The source of a record: a line, and the members that its records get.
+/// The source of records: a line, and the id and the time that its records get.
 #[derive(Clone, Debug)]
 pub struct RecordSource<'a> {
     /// The line.
@@ -134,7 +134,7 @@ impl<'i> Translation<'i> {
         SourceReader::new(self.source)
     }
 
-    /// Returns the text that `write` writes. It is not part of the translation before [`Translation::add`].
+    /// Returns the text that `write` writes as a chunk. [`Translation::add`] makes it a part of the translation.
     pub fn chunk(&mut self, write: impl FnOnce(&mut Translation<'i>)) -> Chunk {
         let begin = self.draft.begin_chunk();
         write(self);
@@ -159,7 +159,7 @@ impl<'i> Translation<'i> {
         self.header = Some((place, self.chunk(write)));
     }
 
-    /// If unused lines are kept, writes the record that keeps this line in case no chunk of it is appended.
+    /// If unused lines are kept, writes a record with this line, which is used if no chunk of the line is appended.
     pub fn keep(&mut self, source: &RecordSource<'_>) {
         if self.kept.is_some() {
             let chunk = self.chunk(|out| out.imported(source));

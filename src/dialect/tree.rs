@@ -2,7 +2,8 @@
 //!
 //! The index has one small entry per record, so its size depends on the number of records and not on their content. A
 //! walk from a leaf ends at a record without a parent, at a parent that is not in the file, or at a record that the
-//! walk has visited. The last two mean that the file is damaged. Every walk ends, whatever the file contains.
+//! walk has visited. A missing parent or a cycle means that the file is damaged. Every walk ends, whatever the file
+//! contains.
 
 use crate::input::origin::SourcePlace;
 use foldhash::fast::RandomState;
@@ -16,7 +17,7 @@ pub type Node = u32;
 pub enum ParentName<'a> {
     /// No parent: the record begins a conversation.
     None,
-    /// The record before it in the file, because it names none.
+    /// The record before it in the file, because the record names no parent.
     Previous,
     /// The record with this id.
     Id(&'a str),
@@ -34,7 +35,7 @@ enum Parent {
 pub struct Entry<K> {
     /// Its place in the source.
     pub place: SourcePlace,
-    /// Its kind.
+    /// The data for its dialect.
     pub kind: K,
     parent: Parent,
 }
@@ -49,7 +50,7 @@ pub struct Tree<K> {
     late: Vec<(Node, Box<str>)>,
 }
 
-/// The path from the root to a leaf, and how its walk ended.
+/// The path from the root to a leaf, and how the walk from the leaf ended.
 #[derive(Debug)]
 pub struct Path {
     /// The records, root first.
@@ -220,7 +221,8 @@ impl<K: Copy> Tree<K> {
         branches
     }
 
-    /// Returns the ids of these records. A record without an id is left out, and so is one whose id a later record has.
+    /// Returns the ids of these records. A record without an id is left out, and so is one whose id a later record also
+    /// has.
     #[must_use]
     pub fn names(&self, nodes: impl IntoIterator<Item = Node>) -> HashMap<Node, &str> {
         let wanted: HashMap<Node, ()> = nodes.into_iter().map(|node| (node, ())).collect();

@@ -1,7 +1,7 @@
 //! Measures how far the estimates for a model are from the counts of its provider.
 //!
-//! The measure is the growth of the prompt between two replies of a model: the difference of the counts, divided by the
-//! difference of the estimates. Text that a provider adds to every prompt does not affect the measure.
+//! The measure is the growth of the counts divided by the growth of the estimates, each summed over all pairs of
+//! consecutive replies of the model. Text that a provider adds to every prompt does not affect the measure.
 
 use super::{Model, Request, table, weigh};
 use crate::messages::Message;
@@ -42,7 +42,7 @@ impl fmt::Display for Calibration {
 }
 
 /// Measures each model that has counts in the messages, in the order in which they appear. A model is left out if its
-/// prompts grow too little, or if its name cannot stand in a table.
+/// prompts grow too little, or if its name cannot be written into a table.
 #[must_use]
 pub fn calibrate(messages: &[Message<'_>]) -> Vec<Calibration> {
     let mut names: Vec<&str> = messages.iter().filter_map(|it| Some(counted(it)?.0)).collect();

@@ -8,8 +8,8 @@ pub enum Family {
     O200k,
     /// GPT-4 and GPT-3.5.
     Cl100k,
-    /// Claude up to version 4.6. The tokenizer is not public: the weights are fitted to the one of Claude 2, and scaled
-    /// to what Anthropic counted in a real session.
+    /// Claude up to version 4.6. The tokenizer is not public, so the weights are fitted to the tokenizer of Claude 2
+    /// and scaled to the counts of Anthropic's API in a real session.
     Claude,
     /// Claude since version 4.7, whose tokenizer is reported to give up to a third more tokens.
     NewerClaude,
@@ -73,7 +73,7 @@ mod tests {
     use crate::estimate::Model;
 
     #[test]
-    fn the_longest_beginning_determines_the_family() {
+    fn the_longest_matching_prefix_determines_the_family() {
         for (model, family) in [
             ("claude-sonnet-4-5-20250929", Family::Claude),
             ("anthropic/claude-sonnet-4.5", Family::Claude),

@@ -6,10 +6,11 @@
 //!   models. A token covers a square of 28 pixels.
 //! - OpenAI's older models scale an image down until it fits a square of 2048 pixels and its short edge is at most 768. It
 //!   costs a fixed number of tokens, and more for each tile of 512 by 512 pixels.
-//! - OpenAI's newer models scale it down to a number of squares of 32 pixels, each of which costs about a token.
+//! - OpenAI's newer models scale an image down to a maximum number of squares of 32 pixels. A square costs a fixed
+//!   number of tokens, which need not be whole.
 //! - Google counts 258 tokens for a small image and for each tile of a larger one. The edge of a tile is the short edge
 //!   divided by 1.5, between 256 and 768.
-//! - For other models, the largest of these numbers applies, but no more than Anthropic's newer models count.
+//! - For other models, the largest of these numbers applies, up to the maximum of Anthropic's newer models.
 //!
 //! The size comes from the header of the file ([`size`]): PNG, JPEG, GIF or WebP. The picture itself is never
 //! decoded, so the work does not grow with it. Damaged data is not an error: an image whose size cannot be read costs
@@ -18,7 +19,8 @@
 //! The crate imagesize (0.15) cannot be used instead: it mistakes the scaling hint of a lossy WebP for part of its
 //! size, and fails at fill bytes between the segments of a JPEG.
 
-/// The tokens of an image or a document whose data is not in the request, and the fewest of a document that is.
+/// The tokens of an image or a document whose data is not in the request. A document whose data is in the request costs
+/// at least this much.
 pub const UNKNOWN: u64 = 1600;
 
 /// The largest number of tokens that Anthropic counts for an image.
@@ -158,7 +160,8 @@ fn shrunk(long: u64, short: u64, edge: u64, limit: u64) -> (u64, u64) {
 fn by_tiles_of_google(long: u64, short: u64) -> u64 {
     const TILE_TOKENS: u64 = 258;
     const SMALL: u64 = 384;
-    // This many tiles exceed any window. Without a limit, sizes in hostile headers would overflow the product.
+    // The limit for each edge. So many tiles exceed any window, and without a limit, sizes in hostile headers would
+    // overflow the product.
     const MAX_TILES: u64 = 64;
     if long <= SMALL {
         return TILE_TOKENS;
@@ -229,7 +232,8 @@ fn jpeg(mut bytes: impl Iterator<Item = u8>) -> Option<(u32, u32)> {
     }
 }
 
-/// Returns true if the marker starts a frame: C0 to CF, except for three that define tables.
+/// Returns true if the marker starts a frame: C0 to CF, except for C4 and CC, which define tables, and C8, which is
+/// reserved.
 fn is_frame(marker: u8) -> bool {
     matches!(marker, 0xC0..=0xCF) && !matches!(marker, 0xC4 | 0xC8 | 0xCC)
 }
@@ -365,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_data_costs_as_much_as_an_unknown_size() {
+    fn unreadable_data_costs_as_much_as_the_largest_image() {
         let zero = encode(&png(0, 240));
         let text = encode(b"not an image, however long it may be");
         for source in
@@ -427,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_has_one_notation() {
+    fn rules_are_parsed_in_the_notation_of_the_table() {
         for (text, rule) in [
             ("claude:1568:1600", Some(ImageRule::Claude { edge: 1568, most: 1600 })),
             ("tiles:85:170", Some(ImageRule::Tiles { base: 85, tile: 170 })),

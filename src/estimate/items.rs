@@ -159,7 +159,7 @@ mod tests {
             let is_kept = |(weight, share): (&u64, &u64)| *weight > 0 || *share == 0;
             assert!(is_empty || weights.iter().zip(&shares).all(is_kept), "{weights:?} {shares:?}");
         }
-        // Shares of weights that already add up are the weights.
+        // If the weights already add up to the total, the shares are the weights.
         assert_eq!(share_out(1_000_008, &items(&[5, 0, 1_000_003])), [5, 0, 1_000_003]);
         assert_eq!(share_out(0, &[]), [0; 0]);
     }

@@ -1,4 +1,4 @@
-//! Estimates the tokens of messages. No other module counts tokens.
+//! Estimates the number of tokens in messages. No code outside this module counts tokens.
 //!
 //! An estimate adds up the parts of a request: the system prompt, the tools, each content block, and a fixed cost
 //! per message. Text is weighed for the tokenizer family of the model ([`text`]), images by size ([`images`]). The
@@ -35,8 +35,8 @@ pub use models::Model;
 pub use refused::Refused;
 use weigh::{Weigher, tokens};
 
-/// The version of the estimator. It must rise whenever estimates change noticeably, because a stored [`Scale`] is about
-/// the estimates of one version.
+/// The version of the estimator. It must rise whenever estimates change noticeably, because a stored [`Scale`] applies
+/// only to the estimates of one version.
 const VERSION: u32 = 2;
 
 /// Returns the basis of estimates for a family, multiplied by a factor in thousandths.
@@ -200,8 +200,8 @@ fn size(anchor: Option<Anchor>, scale: Scale, weight: u64) -> u64 {
     }
 }
 
-/// Returns the scale that the first message stores, for estimates on `basis`: the factor from counts that no longer
-/// apply.
+/// Returns the scale that the first message stores, converted to estimates on `basis`. It was derived from counts that
+/// no longer apply.
 fn scale_of(messages: &[Message<'_>], basis: Option<Basis>) -> Option<Scale> {
     Some(messages.first()?.meta.as_ref()?.scale?.on(basis))
 }
@@ -428,7 +428,7 @@ mod tests {
         assert_eq!(estimate.tokens, 170_510 + estimate.messages()[2]);
     }
 
-    /// A stored scale is about the estimates of one version.
+    /// A stored scale applies only to the estimates of one version.
     #[test]
     fn changed_estimates_have_a_new_version() {
         let texts = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/estimate");
@@ -473,7 +473,7 @@ mod tests {
             Estimate::of(request, Method::Script).tokens
         };
         let escaped = format!(r#"{{"x":"{}"}}"#, r#"a \"word\"\n"#.repeat(200));
-        // Claude's provider counts the decoded text, the templates of others hold JSON.
+        // Anthropic counts the decoded text; the chat templates of other models contain the input as JSON.
         let in_text = |family| super::tokens_of(&escaped, family);
         assert!(tokens(&escaped, "claude-sonnet-4-5") < in_text(Family::Claude));
         assert!(tokens(&escaped, "gpt-4") > in_text(Family::Cl100k));

@@ -32,7 +32,7 @@ pub struct Model<'n> {
     pub max_output: Option<u64>,
     /// The tokenizer family; [`Family::Unknown`] if no table names one.
     pub family: Family,
-    /// True if a table has a family for the model, even if it is unknown.
+    /// True if a table has a family for the model, even the family `unknown`.
     pub is_listed: bool,
     /// The rule for the tokens of images.
     pub images: ImageRule,
@@ -80,7 +80,7 @@ impl<'n> Model<'n> {
 
     /// Returns true if the model is known to have another vendor or tokenizer than the model with the name `other`, so
     /// that the counts of one say little about the other. A name that is not listed, such as an alias or a deployment
-    /// name, may stand for any model.
+    /// name, may stand for any model, so the result for it is false.
     #[must_use]
     pub fn differs_from(&self, other: &str) -> bool {
         if is_same(self.name, other) {
@@ -97,7 +97,8 @@ impl<'n> Model<'n> {
     }
 }
 
-/// Returns the columns of the rows that match a bare name.
+/// Returns the columns of the rows that match a bare name. A row's prices are used only if the row matches all versions
+/// or names the model itself.
 fn columns(name: &str, table: &[Row]) -> Columns {
     let mut rows: Vec<&Row> = table.iter().filter(|row| fits(name, row)).collect();
     rows.reverse();
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_window_has_a_family() {
+    fn every_built_in_row_has_a_family() {
         for row in BUILT_IN.iter() {
             assert!(Model::named(&row.prefix).is_listed, "{}", row.prefix);
         }
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_of_the_user_replaces_only_that_column() {
+    fn a_column_in_the_users_table_replaces_only_that_column() {
         let own = "claude 90000\ngpt-5* - - factor=1.2\nx - - family=qwen images=tiles:1:2";
         let model = |name| Model::find(name, Some(own)).unwrap();
         let claude = model("claude-opus-4-5");
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_row_wins() {
+    fn the_row_with_the_longest_matching_prefix_wins() {
         assert_eq!(window("gpt-4.1-nano"), Some(1_047_576));
         let table = "a 10\na-b-c 30\na-b 20\n";
         for (name, window) in [("a-b-c-d", 30), ("a-b-d", 20), ("a-d", 10)] {

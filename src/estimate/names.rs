@@ -1,4 +1,4 @@
-//! Names of models: without their provider, and without their date.
+//! Removes the provider and the date from names of models, to compare them.
 
 /// Returns a model's name without its provider, in lower case. The names that gateways give Claude are turned into
 /// Anthropic's: `anthropic/claude-sonnet-4.5` and `us.anthropic.claude-sonnet-4-5` into `claude-sonnet-4-5`.

@@ -77,8 +77,8 @@ pub fn too_large(estimate: &Estimate, budget: Budget) -> String {
     )
 }
 
-/// Returns the breakdown as one JSON object: measured and estimated tokens, tokens by part, the window if it is known, the
-/// largest records, and each message.
+/// Returns the estimate as one JSON object: measured and estimated tokens, tokens by part, the window if it is known,
+/// the largest records, and each message.
 #[must_use]
 pub fn json(
     estimate: &Estimate,

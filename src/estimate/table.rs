@@ -9,7 +9,7 @@ use crate::usage::Prices;
 pub(super) struct Row {
     /// The beginning of the names that it matches, as a bare name.
     pub prefix: String,
-    /// True if it also matches other versions.
+    /// True if the name ended with `*`, so that the row also matches other versions.
     pub is_open: bool,
     pub columns: Columns,
 }

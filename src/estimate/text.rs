@@ -1,13 +1,13 @@
 //! Estimates the tokens of a text for the tokenizers of a family.
 //!
 //! Each character has a class: a letter, a sign, a part of a script. The weight of a character depends on its class and
-//! on the class of the character before it, and the weight of a text is the sum. A weight is about the probability that a
-//! token starts at the character: low for `h` after `t`, high for a digit after a letter, and three for a letter that
-//! tokenizers split into three bytes. So one table covers words, names, hashes and scripts alike, without a rule for
-//! any of them.
+//! on the class of the character before it, and the weight of a text is the sum. A weight is the average number of
+//! tokens that start at the character: low for `h` after `t`, high for a digit after a letter, and three for a letter
+//! that tokenizers split into three bytes. So one table covers words, names, hashes and scripts alike, without a rule
+//! for any of them.
 //!
 //! The tables are in `weights.rs`. `scripts/dev/accuracy` fits them to the counts of real tokenizers and measures the
-//! error on other texts; `docs/accuracy.md` has its figures.
+//! error on other texts; `docs/accuracy.md` has the results.
 
 #[rustfmt::skip]
 mod weights;
@@ -40,7 +40,8 @@ static TABLES: [Table; 9] = [
     decoded(weights::UNKNOWN),
 ];
 
-/// Decodes a table. A letter stands for a level: `#` for the first, and so on, without the backslash.
+/// Decodes a table. Each character stands for a level: `#` for the first, `$` for the second and so on in the order of
+/// ASCII, without the backslash.
 const fn decoded(text: Text) -> Table {
     let mut table = [[0; CLASSES]; GROUPS];
     let mut row = 0;
@@ -57,8 +58,8 @@ const fn decoded(text: Text) -> Table {
     table
 }
 
-/// The number of equal characters from which on [`least_in_run`] applies. In words, the second of two equal letters may
-/// cost nothing, and the tables hardly know longer runs.
+/// The length of a run of equal characters from which [`least_in_run`] applies. In words, the second of two equal
+/// letters may cost nothing, and the tables say little about longer runs.
 const RUN: u32 = 3;
 
 /// The number of code points with an entry in [`CLASS`].
@@ -85,8 +86,8 @@ static CLASS: [u8; PLANE] = {
 
 /// Returns the estimated cost of `text` in units of 1/64 token.
 ///
-/// A longer text never costs less than its beginning. Two parts of a text cost as much as the whole, except for the
-/// first three characters of the second part.
+/// A text never costs less than a prefix of it. If a text is cut in two, the costs of the parts add up to that of the
+/// whole, except for the first three characters of the second part, whose cost may differ.
 #[must_use]
 pub fn weigh(text: &str, family: Family) -> u64 {
     let (table, percent) = table(family);
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_model_is_estimated_as_the_largest_count() {
+    fn the_estimate_for_an_unknown_model_is_near_the_largest_count() {
         for (name, text, counts) in samples() {
             let largest = counts.into_iter().max().unwrap();
             let estimate = weigh(&text, Family::Unknown).div_ceil(UNIT);
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_weigh_as_much_as_the_whole() {
+    fn two_parts_of_a_text_weigh_about_as_much_as_the_whole() {
         for (name, text, _) in samples() {
             for family in FAMILIES {
                 let whole = weigh(&text, family);

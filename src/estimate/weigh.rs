@@ -27,7 +27,7 @@ struct Overheads {
 /// Measured in a real session with claude-sonnet-4-5: 48 tokens per call in addition to its decoded input, 13 per
 /// result. Anthropic documents 264 to 530 tokens for tools, depending on the model.
 const OF_CLAUDE: Overheads = Overheads { call: 48, result: 14, tools: 530 };
-/// As Claude's; but the input of a call is weighed as JSON, whose quotes and braces are a few tokens.
+/// As Claude's, but with less for a call: its input is weighed as JSON, whose quotes and braces are a few tokens.
 const OF_UNKNOWN: Overheads = Overheads { call: 40, ..OF_CLAUDE };
 /// From the chat templates of open models. OpenAI and Google do not document theirs.
 const OF_OTHERS: Overheads = Overheads { call: 20, result: 10, tools: 100 };
@@ -167,7 +167,7 @@ impl Weigher {
         own + images
     }
 
-    /// Returns the weight of a block, and apart from it the weight of the images in a tool result.
+    /// Returns the weight of a block without the images in a tool result, and the weight of those images.
     fn with_images(self, block: &Block<'_>) -> (u64, u64) {
         let Ok(object) = Object::parse(&block.raw) else { return (0, 0) };
         let string = |name: &str| object.string(name).map_or(0, |value| self.text(&value));
@@ -191,7 +191,7 @@ impl Weigher {
         (own, 0)
     }
 
-    /// Returns the input of a call as a model reads it. Claude's counts are those of the decoded members, not of JSON.
+    /// Returns the input of a call as a model reads it. For Claude, Anthropic counts the decoded members, not the JSON.
     fn input(self, json: &str) -> Cow<'_, str> {
         let is_decoded = matches!(self.family, Family::Claude | Family::NewerClaude);
         match Object::parse(json) {
@@ -233,7 +233,7 @@ impl Weigher {
     }
 }
 
-/// Returns the names and values of members, one on each line, without quotes and escapes.
+/// Returns the members as lines of the form `NAME: VALUE`; strings are without quotes and escapes.
 fn decoded(input: &Object<'_>) -> String {
     let line = |member: json::Member<'_>| {
         let value = json::string(member.value).unwrap_or_else(|| as_sent(member.value));

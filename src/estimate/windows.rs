@@ -1,8 +1,8 @@
 //! Context windows that providers stated in refusals, in a file with one JSON object per line.
 //!
-//! A window belongs to an endpoint and a model together. Of the lines for both, the newest one that is neither too old
-//! nor implausible applies. If its window is smaller than the one in the table of models, it replaces that one, so a
-//! wrong line could make the model unusable.
+//! Each line is for one model at one endpoint. Of the lines that match both, the newest one that is neither too old nor
+//! implausible applies. Implausible lines are ignored because a window that is smaller than the one in the table of
+//! models replaces it, so a wrong line could make the model unusable.
 
 use crate::estimate::models;
 use crate::json::Object;
@@ -42,8 +42,8 @@ pub fn line(endpoint: &str, model: &str, stated: Stated) -> String {
 }
 
 /// Returns the newest window in `text` for an endpoint and `model` that still applies at `now` and is plausible
-/// compared with the `known` one. `is_place` returns true if a stored endpoint is the one wanted. Other lines are
-/// skipped.
+/// compared with the `known` one. `is_place` returns true if a stored endpoint is the one wanted. Lines that do not
+/// match are skipped.
 #[must_use]
 pub fn lookup(
     text: &str,

@@ -143,7 +143,7 @@ fn watch(process: Pid) -> Receiver<()> {
     receiver
 }
 
-/// Reads a pipe to its end in a thread.
+/// Reads a pipe in a thread, to its end or up to the limit of `into`.
 fn drain(pipe: Option<impl Read + Send + 'static>, into: &Arc<Mutex<ToolOutput>>) -> Receiver<()> {
     let (sender, receiver) = channel();
     let into = Arc::clone(into);

@@ -1,5 +1,5 @@
-//! Reads files and lists directories below a directory. No path leads out of the directory: not by `..`, not by an
-//! absolute path, and not by a link, even if the link is created at the same time.
+//! Reads files and lists directories below a directory. No path can escape from this directory: not through `..`, not
+//! as an absolute path, and not through a link, even if the link is created while the path is opened.
 
 use crate::exit::{Error, Exit, fail};
 use crate::printable::printable;
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Opens `path` below `root`, unless it leads into the sessions, directly or through links.
+/// Opens `path` below `root`, unless it leads into the directory of sessions, directly or through links.
 fn open(root: impl AsFd, path: &str, flags: OFlags) -> anyhow::Result<OwnedFd> {
     let opened = open_below(&root, path, flags).map_err(|why| refused(path, why))?;
     if opened.is_among_sessions {

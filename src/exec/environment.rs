@@ -2,10 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// Prefixes of the names of variables that may hold a secret. All names in these lists are in lower
-/// case.
+/// Prefixes of the names of variables that may hold a secret. This list and the following ones are in lower case.
 const PREFIXES: [&str; 4] = ["auth_", "aws_", "azure_", "claw_key_"];
-/// Parts of such names.
+/// Strings that occur in the names of variables that may hold a secret.
 const PARTS: [&str; 9] = [
     "_auth_",
     "connection_string",
@@ -17,9 +16,9 @@ const PARTS: [&str; 9] = [
     "secret",
     "token",
 ];
-/// Suffixes of such names.
+/// Suffixes of the names of variables that may hold a secret.
 const SUFFIXES: [&str; 5] = ["_auth", "_dsn", "_pat", "_sas", "pwd"];
-/// Such names in full.
+/// Full names of variables that may hold a secret.
 const NAMES: [&str; 4] = ["claw_call", "claw_extra", "database_url", "ssh_agent_pid"];
 /// Names that match one of the lists above, but are harmless.
 const HARMLESS: [&str; 5] =

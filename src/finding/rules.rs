@@ -11,7 +11,7 @@ pub struct Rule {
     pub name: &'static str,
     /// The severity of a finding of this rule.
     pub severity: Severity,
-    /// True if rebuild repairs the problem.
+    /// True if claw-rebuild repairs the problem.
     pub repaired: bool,
     /// The problem and its effect, in one sentence.
     pub meaning: &'static str,

@@ -1,4 +1,4 @@
-//! Index: the rows of a database that is made from transcripts.
+//! Prepares the rows of the database that claw-index makes from transcripts.
 //!
 //! [`rows`] turns a record into rows, [`words`] prepares texts and queries for the full-text search, and [`snippet`]
 //! cuts the part around a match out of a text. The database itself belongs to claw-index, the only program that is

@@ -1,4 +1,4 @@
-//! Converts a record to rows of the tables.
+//! Converts a record to rows of the tables in the database of claw-index.
 //!
 //! Each prompt and each reply is a row of `messages`, and so is each tool call and each tool result, even if it is
 //! stored as a block in the content of a prompt or reply, as other programs do.
@@ -57,7 +57,7 @@ pub struct MessageRow<'a> {
 pub struct FileRow {
     /// Its path.
     pub path: String,
-    /// What the tool does with it.
+    /// The kind of access: reading or writing.
     pub access: Access,
 }
 
@@ -136,9 +136,9 @@ pub struct CompactionRow {
 pub struct CheckpointRow {
     /// The summary.
     pub summary: String,
-    /// The tokens of the request at that time.
+    /// The number of tokens in the request at that time.
     pub tokens: Option<u64>,
-    /// The messages of the request at that time.
+    /// The number of messages in the request at that time.
     pub messages: Option<u64>,
     /// The list of topics.
     pub topics: Option<String>,
@@ -270,7 +270,7 @@ fn in_content<'a>(role: &'static str, content: &'a Content<'a>) -> Vec<MessageRo
     rows
 }
 
-/// Returns the text of a block or, for other blocks such as images, the type in brackets.
+/// Returns the text of a text block, or the type of any other block in brackets, such as `[image]`.
 fn shown(block: &Block<'_>) -> Option<String> {
     match block.kind {
         BlockKind::Text | BlockKind::Blank => block.says(),
@@ -318,7 +318,7 @@ impl MessageRow<'_> {
     }
 }
 
-/// The members of messages that are not repeated in the column `raw_json`.
+/// The members of messages that are not repeated in the column `raw_json`, because other columns have them.
 const COLUMNS: [&str; 12] = [
     "type",
     "id",
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_of_a_conversation_is_a_message() {
+    fn prompts_replies_calls_and_results_become_messages() {
         let reply = r#"{"type":"assistant","id":"a1","ts":5.5,"model":"m","request_id":"r","usage":{"input_tokens":3,"output_tokens":2},"content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"see"},{"type":"tool_use","id":"t","name":"read","input":{"path":"a\nb"}},{"type":"image","source":{}}]}"#;
         with(reply, |rows| {
             assert_eq!(rows.timestamp, Some(5.5));

@@ -1,4 +1,4 @@
-//! The part of a text around the words that were searched for.
+//! Cuts the part around the words of a query out of a text.
 
 use super::words::Query;
 use std::ops::Range;

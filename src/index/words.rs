@@ -1,9 +1,10 @@
 //! Texts and queries for the full-text search.
 //!
-//! SQLite's tokenizer splits at white space and punctuation, which finds words in languages that separate them. Chinese,
-//! Japanese, Korean, Thai and some others do not. A run of their characters is therefore indexed as all pairs of
-//! neighbouring characters, and its last character: 日本語 becomes `日本 本語 語`. A phrase of pairs finds any part of a
-//! run that has two characters or more, and a prefix finds a single character.
+//! SQLite's tokenizer splits at white space and punctuation, so it finds words only in languages that put spaces
+//! between them. Chinese, Japanese, Thai and some other languages do not, and in Korean, particles follow a word
+//! without a space. A run of characters of these languages is therefore indexed as all pairs of neighbouring
+//! characters, and its last character: 日本語 becomes `日本 本語 語`. A phrase of pairs finds any part of a run that has two
+//! characters or more, and a prefix finds a single character.
 //!
 //! The trigram tokenizer of SQLite finds nothing shorter than three characters, which is longer than most words of
 //! Chinese and Japanese, and it also splits English words. With it, a table of 61 MB of messages takes 217 MB and
@@ -11,7 +12,7 @@
 
 use std::borrow::Cow;
 
-/// Returns true for a character of a language that does not separate words by spaces.
+/// Returns true for a character of a language whose words cannot be found by splitting at spaces.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}' // Thai, Lao
@@ -39,7 +40,7 @@ fn is_unspaced(c: char) -> bool {
         | '\u{20000}'..='\u{323af}')
 }
 
-/// Returns the text to index: the same text, with pairs of characters in place of runs that have no spaces.
+/// Returns the text to index: the same text, but with each run of unspaced characters as pairs and its last character.
 #[must_use]
 pub fn indexed(text: &str) -> Cow<'_, str> {
     // All these characters begin with a byte of 0xE0 or more.
@@ -123,7 +124,7 @@ impl Query {
         }
     }
 
-    /// Returns the terms that results contain.
+    /// Returns the terms that results must contain.
     pub fn wanted(&self) -> impl Iterator<Item = &Term> {
         self.terms.iter().filter(|term| !term.is_excluded)
     }
@@ -151,7 +152,7 @@ impl Term {
             phrase.push_str(&rest[..start]);
             rest = &rest[start..];
             let end = rest.find(|c| !is_unspaced(c)).unwrap_or(rest.len());
-            // The text may go on after the last run, so its last character may be the first one of a pair.
+            // In the indexed text, the last run of the term may be longer; its last character is then only in a pair.
             let is_last = end == rest.len();
             push_pairs(&mut phrase, &rest[..end], !is_last);
             is_prefix |= is_last && rest.chars().count() == 1;

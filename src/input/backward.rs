@@ -190,7 +190,8 @@ pub struct Backward<'s> {
     upper: u64,
     /// The number of bytes that the next step searches even if it has found a match.
     reach: u64,
-    /// The offsets of the matches of the last step, in order, without those in lines that were returned.
+    /// The offsets of the matches of the last step that have not been taken yet, in ascending order. Some may be in the
+    /// line that was returned last.
     found: Vec<u64>,
     /// The beginning of the line that was returned last.
     last_line: u64,

@@ -56,7 +56,7 @@ pub struct Remark {
 pub struct Origin {
     /// For each record, in order: the offset at which its text begins, and its source.
     pub places: Vec<(u64, SourcePlace)>,
-    /// True if the translation has view records or checkpoints.
+    /// True if the translation has compactions or checkpoints.
     pub has_views: bool,
     /// The files that the source consists of, in order; none if it is one file.
     pub files: Vec<SourceFile>,

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Options for a rebuild.
 #[derive(Clone, Debug, Default)]
 pub struct RebuildOptions {
-    /// Show the records that compactions cover instead of their summaries.
+    /// Include the records that compactions cover instead of their summaries.
     pub ignore_compactions: bool,
     /// Read only up to and including the record with this id.
     pub at: Option<String>,

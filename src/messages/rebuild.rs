@@ -1,8 +1,8 @@
 //! Rebuild: converts transcripts to the messages that a provider accepts.
 //!
-//! After the search for view records, the inputs are read once, from the first record that is shown, and each message
-//! is written as soon as it is complete. Memory depends on the size of the unfinished messages, not on the size of the
-//! file.
+//! A first search finds the records, such as compactions, that decide which part of the transcript is sent. The inputs
+//! are then read once, from the first record of that part, and each message is written as soon as it is complete.
+//! Memory depends on the size of the unfinished messages, not on the size of the file.
 
 use crate::dialect;
 use crate::exit::{Error, Exit, fail};

@@ -5,7 +5,7 @@ use crate::record::compaction::Summary;
 use crate::record::content::Role;
 
 /// The assistant's reply to a summary.
-const ACKNOWLEDGEMENT: &str = "Understood. I go on from this summary.";
+const ACKNOWLEDGEMENT: &str = "Agreed. Let me build on this summary.";
 
 /// Returns the message that replaces the records covered by a summary.
 #[must_use]

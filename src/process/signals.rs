@@ -1,4 +1,5 @@
-//! The signals that end programs: steps to run before one ends this program, and checks whether one ended a child.
+//! Signals that end programs. This module runs registered steps before such a signal ends this program, and detects
+//! that a child was ended by one.
 
 use crate::system::is_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};

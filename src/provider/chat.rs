@@ -1,7 +1,7 @@
-//! Converts messages and tools for chat completions and Ollama. Messages for Gemini are made from the converted
-//! messages.
+//! Converts messages and tools to the form that chat completions and Ollama share. Messages for Gemini are made from
+//! the same form.
 //!
-//! In both protocols a message has one text and a separate list of tool calls, and each tool result is a message of
+//! In both protocols, a message has one text and a separate list of tool calls, and each tool result is a message of
 //! its own. [`turns`] converts messages to that form, and [`tools`] converts tool definitions. [`draft`] converts an
 //! answer back to a reply. The exact JSON of a message differs and is written by each protocol's module.
 //!
@@ -17,7 +17,7 @@ use crate::record::content::{Block, Content, Role};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The prefix of a failed tool result's text, because these protocols have no `is_error` member.
+/// The prefix that marks the text of a failed tool result. These protocols have no `is_error` member.
 const FAILED: &str = "ERROR: ";
 
 /// A message in the form that the protocols share.
@@ -73,9 +73,9 @@ pub(super) struct ChatCall<'m> {
 }
 
 /// Converts messages. The tool results of a message come first, one message each. A user message follows, with the
-/// images of the results and then the user's own content. Thinking and unknown blocks are dropped, as are messages
-/// that become empty; if that makes two user messages adjacent, they are merged. With `with_thinking`, thinking is
-/// kept unless it is redacted.
+/// images of the results and then the user's own content. Thinking is dropped unless `with_thinking` is true; redacted
+/// thinking is always dropped. Unknown blocks are dropped, as are messages that become empty; if that makes two user
+/// messages adjacent, they are merged.
 pub(super) fn turns<'m>(messages: &'m [Message<'_>], with_thinking: bool) -> Vec<ChatTurn<'m>> {
     let mut names = HashMap::new();
     let mut turns = Vec::new();

@@ -1,4 +1,4 @@
-//! Collects a reply from the events of a stream: the parts that all protocols share.
+//! Collecting a reply from the events of a stream: the code that all protocols share.
 
 use crate::json::write::Members;
 use crate::json::{Object, quote};
@@ -99,7 +99,7 @@ impl RawString {
         self.inner.push_str(quoted.unwrap_or_default());
     }
 
-    /// Returns the undecoded text with `before` and `after` around it. It may be long, so its buffer is reused.
+    /// Returns the undecoded text with `before` and `after` around it. The text may be long, so its buffer is reused.
     pub(super) fn into_between(self, before: &str, after: &str) -> String {
         let mut text = self.inner;
         text.reserve_exact(before.len() + after.len());

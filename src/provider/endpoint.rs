@@ -205,7 +205,8 @@ impl Endpoint {
         self.secret().map_or_else(|| text.to_owned(), |key| secret::hidden(text, key))
     }
 
-    /// Returns a description of the request: one line for the URL and one per header. The key is never shown.
+    /// Describes the request of an endpoint whose key has not been read: returns one line for the URL and one per
+    /// header, with `(hidden)` in place of the key.
     #[must_use]
     pub fn shown(&self) -> Vec<String> {
         let mut lines = vec![format!("would send POST {}", address::shown(&self.url))];

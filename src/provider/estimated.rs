@@ -10,8 +10,8 @@ use crate::provider::{Failure, ModelRequest, Reply};
 use crate::record::content::BlockKind;
 use crate::usage::Counts;
 
-/// The share of the window above which a prompt counts as nearly filling it. If the answer to such a prompt is a
-/// refusal without a body, it is an overflow: Cerebras reports overflows that way.
+/// The share of the window above which a prompt counts as nearly filling the window. If such a prompt is refused
+/// without a body, the refusal is an overflow: Cerebras reports overflows that way.
 const NEARLY_FULL: f64 = 0.8;
 
 /// Returns an estimate of the prompt's tokens. It is more likely too high than too low.
@@ -59,7 +59,7 @@ pub fn room(
 
 /// Corrects the class of a refusal with the help of the estimate. A 400 or 413 without a body (`is_empty`) is an
 /// overflow if the prompt nearly fills the window. A refusal by rule T2, which says that the prompt is too long for the
-/// subscription, is a billing failure instead of an overflow if the prompt is not near that limit.
+/// subscription, becomes a billing failure unless the prompt is close to the subscription's limit.
 #[must_use]
 pub fn reconsider(failure: Failure, is_empty: bool, request: &ModelRequest<'_, '_>) -> Failure {
     let is_bare = is_empty && matches!(failure.status, Some(400 | 413));
@@ -77,8 +77,8 @@ pub fn reconsider(failure: Failure, is_empty: bool, request: &ModelRequest<'_, '
     }
 }
 
-/// Checks an answer for signs that the provider silently truncated the prompt. Returns the result and the failure to
-/// report for it.
+/// Checks an answer for signs that the provider silently truncated the prompt. Returns how likely that is, and the
+/// failure to report if the caller takes the prompt for truncated.
 ///
 /// Only Ollama's counts allow the check. Prompts with images are not checked, because their size in tokens is unknown.
 #[must_use]

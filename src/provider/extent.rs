@@ -67,8 +67,8 @@ impl Extent {
 }
 
 /// Completes an object that was cut off: closes a string and the brackets, and drops a member without a value. The
-/// returned flag is true if the text ended inside a string. Digits at the end of that string may then be only the
-/// beginning of a number.
+/// returned flag is true if the last value is a string that was cut off. Digits at the end of that string may then be
+/// only the beginning of a number.
 pub(super) fn completed(text: &str) -> (String, bool) {
     let (mut open, mut in_string, mut is_escaped) = (Vec::new(), false, false);
     // The end of the last complete member, and the number of brackets open there.

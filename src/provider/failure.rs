@@ -9,16 +9,16 @@
 //! The first rule that applies decides.
 //!
 //! 1. 401 is [`FailureClass::Auth`], 402 [`FailureClass::Billing`], 403 [`FailureClass::Permission`]; the text is not
-//!    read. (A 403 whose error type is one for billing or authentication has that class. A 402 with `retry-after`
+//!    read. (A 403 whose error type says billing or authentication is classified by that type. A 402 with `retry-after`
 //!    is [`FailureClass::RateLimit`].)
-//! 2. A rate or subscription limit that this request exceeds on its own, texts T1 and T2: see
-//!    [`Failure::limit`].
-//! 3. The structured type or code: throttling, billing and keys first, then overflow. At 429 only
-//!    billing and overload count, so a 429 is never an overflow by its code.
-//! 4. The user's own rows, at every status except 401, 402, 403 and 429.
+//! 2. A text about a rate or subscription limit (rules T1 and T2). If this request exceeds the limit on its own, the
+//!    failure is an overflow, see [`Failure::limit`]; otherwise it is a rate limit.
+//! 3. The structured type or code: throttling, billing and keys first, then overflow. At 429, only the types for
+//!    billing and overload are considered, so a 429 is never an overflow by its code.
+//! 4. The rows that the user added to the failure table, at every status except 401, 402, 403 and 429.
 //! 5. The text of the message, at 400, 413, 422 and 4xx statuses without a specific meaning, and for an error inside a
-//!    2xx. At 413 only the texts for throttling and for the window count; at 500 only those for a window that filled up
-//!    while the answer was generated; at 503 only those for a busy server.
+//!    2xx. At 413, only texts about throttling and the window are considered; at 500, only those about a window that
+//!    filled up while the answer was generated; at 503, only those about a busy server.
 //! 6. The status.
 //!
 //! # Source of the text
@@ -208,10 +208,10 @@ pub struct Failure {
     /// For rule T1 it is the limit on tokens per minute. A request above that limit is refused however long the
     /// caller waits, so the limit acts as the window, `actual` is the number of tokens requested, and the class is
     /// overflow. For rule T2 it is 200000, the longest prompt that a subscription allows without extra usage. T2
-    /// has also been seen on small prompts, so a caller whose estimate is far below that should distrust it.
+    /// has also been seen on small prompts, so a caller whose estimate is far below 200000 should distrust it.
     pub limit: Option<u64>,
-    /// The same value as `limit` if it is the model's window and the provider stated it, so that it may be
-    /// remembered. `None` if the limit is one of the account or of this program.
+    /// The same value as `limit` if that is the model's window as stated by the provider. The caller may remember it.
+    /// `None` if the limit is one of the account or of this program.
     pub stated_window: Option<u64>,
     /// The `max_tokens` of the request, as stated in the provider's refusal.
     pub requested_output: Option<u64>,
@@ -238,7 +238,7 @@ impl Failure {
         }
     }
 
-    /// Returns a failure that this program detected itself, without a status and numbers.
+    /// Returns a failure that this program detected itself. It has no status and no numbers.
     #[must_use]
     pub fn new(
         class: FailureClass,

@@ -1,4 +1,4 @@
-//! Converts only the messages of a request to the form of a provider's API.
+//! Converts messages to the form of a provider's API, without the rest of a request.
 //!
 //! claw-call converts the messages of its requests in the same way, but sends thinking only to Anthropic's API.
 
@@ -47,7 +47,7 @@ pub fn convert(messages: Vec<Message<'_>>, target: Target, thinking: Thinking) -
     }
 }
 
-/// Removes thinking. A message without anything else is dropped, and its neighbours are merged.
+/// Removes thinking. A message that consists only of thinking is dropped, and its neighbours are merged.
 fn without_thinking(messages: Vec<Message<'_>>) -> Vec<Message<'_>> {
     let mut kept: Vec<Message<'_>> = Vec::with_capacity(messages.len());
     for mut message in messages {

@@ -109,7 +109,7 @@ impl Provider {
     }
 }
 
-/// Returns the URL for a value of `OLLAMA_HOST`, interpreted as Ollama's own client does. The default scheme is HTTP
+/// Returns the URL that Ollama's own client uses for a value of `OLLAMA_HOST`. The default scheme is HTTP
 /// on port 11434 (for `ollama.com`, HTTPS on port 443); if the scheme is given, its own default port applies. A
 /// wildcard address, which only a server can listen on, means this machine.
 fn ollama_url(host: &str) -> String {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ollama_host_is_interpreted_as_ollamas_client_does() {
+    fn ollama_host_gives_the_url_that_ollamas_client_uses() {
         for (host, url) in [
             ("", "http://127.0.0.1:11434"),
             ("box", "http://box:11434"),

@@ -317,7 +317,7 @@ fn call_name(block: &str) -> Option<String> {
     is_call.then(|| object.string("name").unwrap_or_default().into_owned())
 }
 
-/// Returns a `tool_use` block as a record, or `None` for other blocks.
+/// Returns a `tool_use` block as a record; `None` for any other block, or if the id or the name is missing.
 fn call_record(block: &str) -> Option<String> {
     let object = Object::parse(block).ok()?;
     if object.string("type")? != "tool_use" {

@@ -21,7 +21,7 @@ pub const WINDOW: u64 = 4096;
 /// The number of tokens that the server keeps from the beginning when it truncates a prompt: its default for
 /// `num_keep`, and one more for models with a start-of-sequence token (server/routes.go, llm/llama_server.go).
 const KEPT: [u64; 2] = [4, 5];
-/// The smallest estimate, in tokens, that is compared with the server's count. This value is a guess.
+/// The smallest estimate, in tokens, whose ratio to the server's count is checked. This value is a guess.
 const MIN_ESTIMATE: u64 = 1000;
 /// The ratio of estimate to count, 3/2, above which the prompt may have been truncated. This value is a guess.
 const SUSPICIOUS_RATIO: (u64, u64) = (3, 2);
@@ -190,7 +190,7 @@ pub enum Cut {
     No,
     /// The server's count is far below the estimate. Some tokenizers differ that much from the estimate.
     Perhaps,
-    /// The server's count is exactly what it keeps of a truncated prompt, or lower than any tokenizer could make it.
+    /// The count is exactly what the server keeps of a truncated prompt, or lower than any tokenizer could make it.
     Surely,
 }
 

@@ -72,7 +72,7 @@ impl<'s> Reading<'s> {
         }
     }
 
-    /// Also keeps the body of a stream, for [`Reading::so_far`].
+    /// Also keeps the body of a stream and the lengths of its pieces, for [`Reading::so_far`].
     pub fn keep_all(&mut self) {
         self.keeps_all = true;
     }
@@ -243,8 +243,8 @@ impl<'s> Reading<'s> {
         Err(FailedCall { failure, shown: shown.into_iter().collect() })
     }
 
-    /// Classifies the refusal in the body. If the body was cut off inside a string, the failure has no numbers,
-    /// because the last number may be incomplete.
+    /// Classifies the refusal in the body. If the body was cut off inside a string, the failure has no `actual`,
+    /// `limit` and `output_cap`, because the last number may be incomplete.
     fn refusal(&self, now: f64, is_cut: bool) -> Failure {
         let body = &self.answer.body;
         let end = match &self.form {

@@ -15,9 +15,9 @@ pub struct Checkpoint {
     pub key_decisions: Vec<String>,
     /// The questions that are still open.
     pub open_questions: Vec<String>,
-    /// The tokens of the request when the checkpoint was made.
+    /// The size of the conversation's request, in tokens, when the checkpoint was made.
     pub tokens: u64,
-    /// The number of messages in the request when the checkpoint was made.
+    /// The number of messages in the conversation's request when the checkpoint was made.
     pub messages: u64,
     /// The id of the first record in the last message that the checkpoint covers. Without it the checkpoint cannot be
     /// used.

@@ -21,14 +21,14 @@ pub struct Summary {
     pub kept_user: Vec<String>,
     /// Pinned texts from the covered records, oldest first.
     pub pinned: Vec<String>,
-    /// The files that the covered calls read and changed.
+    /// The files that the covered tool calls read or changed.
     pub details: Details,
     /// True if this summary, or the earlier summary that it continues, is only a placeholder, and the real summary is
     /// still missing.
     pub needs_retry: bool,
-    /// The number of turns that this compaction covers and no checkpoint does.
+    /// The number of turns that this compaction covers and that no checkpoint covers.
     pub turns: u64,
-    /// The tokens of the request right after the compaction, as its record states them.
+    /// The size of the request right after the compaction, in tokens, as the compaction record states it.
     pub tokens_after: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! The lists of the files that were read or changed by the tool calls that a compaction covers.
+//! Lists of the files that the tool calls covered by a compaction read or changed.
 
 use crate::json::write::Members;
 use crate::json::{Object, elements, string};

@@ -50,7 +50,7 @@ pub enum Body<'a> {
     User {
         /// The text or blocks.
         content: Content<'a>,
-        /// True if a summary must not replace it.
+        /// True if a summary must not replace the prompt.
         pin: bool,
     },
     /// A reply, or a part of one.
@@ -89,7 +89,7 @@ pub enum Body<'a> {
     },
     /// Shortens a tool result.
     Truncation {
-        /// The id of the call, as it is on disk.
+        /// The id of the call, as written in the transcript.
         tool_use_id: String,
         /// The id of the record that contains the result.
         record_id: String,
@@ -105,7 +105,7 @@ pub enum Body<'a> {
         summary: Box<Summary>,
         /// The id of the first kept record.
         first_kept: String,
-        /// The presumed byte offset of that record. It must be checked against the id.
+        /// The presumed byte offset of the first kept record. The caller must check that the record there has this id.
         hint: Option<u64>,
         /// The id of the compaction whose summary this one replaces, if there is one.
         retry_of: Option<String>,
@@ -174,7 +174,7 @@ impl Body<'_> {
         )
     }
 
-    /// Returns true for a view record, which only changes how rebuild shows other records.
+    /// Returns true for a view record, which changes the messages that rebuild makes from other records.
     #[must_use]
     pub fn is_view(&self) -> bool {
         matches!(self, Body::Truncation { .. } | Body::Compaction { .. } | Body::Retract { .. })
@@ -216,7 +216,8 @@ pub fn in_line(line: &FoundLine) -> Vec<Record<'_>> {
 /// Parses the body of a record from the object of a line.
 ///
 /// # Errors
-/// Returns the reason if there is no `type`, or a record of a known type lacks a member or has one of the wrong type.
+/// Returns the reason if there is no `type`, a record of a known type lacks a member or has one of the wrong type, or
+/// the `type` of a view record is written with escapes.
 pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     let Some(kind) = object.string("type") else {
         return Err("a record has no 'type'".to_owned());
@@ -341,7 +342,7 @@ impl Default for LineHash {
 }
 
 impl LineHash {
-    /// Returns the hash of a line. The line before the first one of a file counts as empty.
+    /// Returns the state after `line`, the line before the record. For the first record of a file, `line` is empty.
     #[must_use]
     pub fn of(line: &[u8]) -> LineHash {
         LineHash(Sha256::new_with_prefix(line).chain_update(b"\n{"))

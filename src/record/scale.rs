@@ -1,22 +1,22 @@
 //! The ratio between a provider's token count and our estimate of the same request.
 //!
 //! A view record that changes a counted message makes the provider's count invalid. The ratio still holds, so the view
-//! record stores it, and every program scales its estimates by the same number. A ratio is about one way of estimating:
-//! the record also names that way, the [`Basis`].
+//! record stores it, and every program scales its estimates by the same number. A ratio is valid only for one way of
+//! estimating, so the record also names that way: the [`Basis`].
 
 use crate::json::Object;
 use crate::json::write::Members;
 
 /// The scale 1. Scales are stored in millionths, so that writing and reading one does not change it.
 const ONE: u64 = 1_000_000;
-/// The smallest and the largest scale. Beyond these bounds, the two counts must belong to different requests.
+/// The smallest and the largest scale. Beyond these bounds, the count and the estimate must be for different requests.
 const BOUNDS: (u64, u64) = (ONE / 4, 8 * ONE);
 
 /// The largest length of a basis in bytes.
 const BASIS: usize = 40;
 
-/// The way of estimating that a scale is about, as a short text: two scales with the same basis are about the same
-/// estimates. This module only stores and compares it.
+/// A short text that names the way of estimating for which a scale was measured. Scales with the same basis apply to
+/// the same estimates. This module only stores and compares the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Basis {
     /// The text, padded with zero bytes.
@@ -24,7 +24,8 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// Stores a basis. Returns `None` if the text is empty, too long, or not printable ASCII.
+    /// Stores a basis. Returns `None` if the text is empty or too long, or has a character that is a space or is not
+    /// printable ASCII.
     #[must_use]
     pub fn new(text: &str) -> Option<Basis> {
         let is_valid = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -44,7 +45,7 @@ impl Basis {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     millionths: u64,
-    /// The estimates that the scale is about; `None` in records that do not name them.
+    /// The way of estimating for which the scale was measured; `None` if the record does not name it.
     basis: Option<Basis>,
 }
 
@@ -55,7 +56,8 @@ impl Default for Scale {
 }
 
 impl Scale {
-    /// Returns the scale at which our estimate `ours`, on this basis, corresponds to the provider's count `theirs`.
+    /// Returns the scale that turns our estimate `ours`, made on this basis, into the provider's count `theirs`. A
+    /// scale beyond the bounds is clamped.
     #[must_use]
     pub fn new(theirs: u64, ours: u64, basis: Option<Basis>) -> Scale {
         let ours = u128::from(ours.max(1));
@@ -85,8 +87,8 @@ impl Scale {
         )
     }
 
-    /// Returns the scale for estimates on `basis`. A scale on another basis is at least 1: it must not lower estimates
-    /// that it was not measured for.
+    /// Returns the scale to use for estimates on `basis`. If this scale was measured on another basis or an unknown
+    /// one, it is raised to at least 1, because it must not lower other estimates.
     #[must_use]
     pub fn on(self, basis: Option<Basis>) -> Scale {
         if basis.is_some() && self.basis == basis {

@@ -1,7 +1,7 @@
-//! Writes the conversation of a transcript in the form of another program.
+//! Writes the conversation of a transcript in the file format of another program.
 //!
-//! The messages are those that rebuild shows: the summary of a compaction in effect is written, and the messages that
-//! it covers are left out. The other program reads the same messages from the file.
+//! The messages are those that claw-rebuild writes: if a compaction is in effect, its summary takes the place of the
+//! messages that it covers. The other program reads the same messages from the file.
 
 mod claude_code;
 mod pi;
@@ -61,7 +61,7 @@ struct RecordFacts {
 /// Converts a transcript to the text of a file in this form. `directory` is the working directory that the file names.
 ///
 /// # Errors
-/// When the transcript cannot be read.
+/// If the transcript cannot be read.
 pub fn export(input: Input, form: ExportForm, directory: &str) -> anyhow::Result<String> {
     let inputs = [input];
     let messages = from_inputs(&inputs, &RebuildOptions::default())?.messages;
@@ -190,7 +190,7 @@ impl ExportedMessage {
         usage.and_then(|usage| usage.number(name)).unwrap_or(0)
     }
 
-    /// Returns the time as the other programs write it.
+    /// Returns the time of the message in the format of the other programs.
     fn timestamp(&self) -> String {
         timestamp(self.facts.time)
     }

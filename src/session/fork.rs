@@ -49,7 +49,7 @@ pub fn last_id(input: &Input, end: u64) -> anyhow::Result<Option<String>> {
 /// `end`, except headers and labels.
 ///
 /// # Errors
-/// 65 for a tree transcript of another program; 74 or 77 if the transcript cannot be read.
+/// 65 if another program wrote the transcript and its records form a tree; 74 or 77 if the transcript cannot be read.
 pub fn fork(input: &Input, end: u64, header: &str, ts: &str) -> anyhow::Result<Forked> {
     let mut forked = Forked::default();
     let mut previous = match record::seal(header, b"", ts) {

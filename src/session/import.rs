@@ -84,7 +84,7 @@ pub fn import(input: &Input, header: &str, ts: &str) -> anyhow::Result<Forked> {
     fork::fork(input, input.length, header, first.as_deref().unwrap_or(ts))
 }
 
-/// Compares a source with the session that it was imported as.
+/// Compares a source with `session`, the text of the session that it was imported as.
 ///
 /// # Errors
 /// When the source cannot be read.

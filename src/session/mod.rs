@@ -1,8 +1,8 @@
 //! Sessions by name: the store of transcripts, its index, and the resolution of names.
 //!
-//! A session's transcript has all its data. The index beside the transcripts is a cache, and may be missing,
+//! A transcript holds all data of its session. The index beside the transcripts is a cache, and may be missing,
 //! broken or outdated at any time. A session name from the user is only compared with existing names and
-//! never becomes part of a path. The name of an agent does, so it is checked first ([`name`]).
+//! never becomes part of a path. An agent's name becomes part of a path, so it is checked first ([`name`]).
 
 pub mod expire;
 pub mod export;

@@ -62,8 +62,8 @@ pub fn label(text: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the agent in a key: the first part of `agent:channel:peer`, or the second part if the first is the
-/// word `agent`, as OpenClaw writes it.
+/// Returns the agent in a key: the first part of `AGENT:CHANNEL:PEER`, or the second part if the first is the
+/// literal word `agent`, as in OpenClaw's keys.
 #[must_use]
 pub fn agent_of(key: &str) -> Option<&str> {
     let parts: Vec<&str> = key.split(':').collect();

@@ -1,6 +1,6 @@
-//! Reads what a session listing shows from a transcript: its header, labels and number of lines.
+//! Reads the data that a session listing shows about a transcript: header, labels, times and number of lines.
 //!
-//! If a transcript has only grown, only the new part is read.
+//! If a transcript has only grown since the last time, only the new part is read.
 
 use super::time;
 use crate::input::line::without_mark;
@@ -13,11 +13,11 @@ use std::os::unix::fs::MetadataExt;
 /// The state of a file. As long as all three members are the same, the content is taken to be unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// Its length in bytes.
+    /// The length in bytes.
     pub size: u64,
     /// The time of the last change, in nanoseconds since 1970.
     pub modified: u64,
-    /// Its inode number.
+    /// The inode number.
     pub inode: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct Facts {
 const BLOCK: usize = 64 * 1024;
 
 /// Reads the first `end` bytes of a transcript. `before` is the result of an earlier read and the length of the
-/// file at that time.
+/// file at that time. If the file ended with a complete line then, only the bytes after it are read.
 ///
 /// # Errors
 /// If it cannot be read.

@@ -1,4 +1,4 @@
-//! Decides when a new session begins under a key: daily at a fixed time, or after an idle time.
+//! Decides when the session under a key ends and a new one begins: daily at a fixed time, or after an idle time.
 
 use super::time;
 use crate::input::Input;
@@ -10,9 +10,9 @@ use jiff::{Timestamp, civil};
 /// The conditions that end a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reset {
-    /// Ends at this local time every day.
+    /// Ends the session at this local time every day.
     pub daily: Option<civil::Time>,
-    /// Ends after more than this many minutes without a message from the user.
+    /// Ends the session after more than this many minutes without a message from the user.
     pub idle: Option<u32>,
 }
 
@@ -22,20 +22,20 @@ impl Reset {
     #[must_use]
     pub fn is_over(self, last: i64, now: i64, zone: &TimeZone) -> bool {
         let idle = self.idle.is_some_and(|minutes| now - last > i64::from(minutes) * 60_000_000);
-        let border = self.daily.and_then(|at| last_border(at, now, zone));
-        idle || border.is_some_and(|border| last < border)
+        let boundary = self.daily.and_then(|at| last_boundary(at, now, zone));
+        idle || boundary.is_some_and(|boundary| last < boundary)
     }
 }
 
 /// Returns the latest moment up to `now` at which the local time was `at`. If daylight saving skips that
-/// time, the moment is later by the skipped interval; if the time comes twice, the first moment is used.
-fn last_border(at: civil::Time, now: i64, zone: &TimeZone) -> Option<i64> {
+/// time, the moment is later by the skipped interval; if the time occurs twice, the first moment is used.
+fn last_boundary(at: civil::Time, now: i64, zone: &TimeZone) -> Option<i64> {
     let today = Timestamp::from_microsecond(now).ok()?.to_zoned(zone.clone()).date();
-    let border = |date: civil::Date| {
+    let boundary = |date: civil::Date| {
         let zoned = zone.to_zoned(date.to_datetime(at)).ok()?;
-        Some(zoned.timestamp().as_microsecond()).filter(|border| *border <= now)
+        Some(zoned.timestamp().as_microsecond()).filter(|boundary| *boundary <= now)
     };
-    border(today).or_else(|| border(today.yesterday().ok()?))
+    boundary(today).or_else(|| boundary(today.yesterday().ok()?))
 }
 
 /// Parses `daily@HH:MM`.
@@ -100,7 +100,7 @@ mod tests {
             (four, "2026-03-28T20:00:00Z", "2026-03-29T02:00:00Z", true),
             (four, "2026-10-24T20:00:00Z", "2026-10-25T02:59:59Z", false),
             (four, "2026-10-24T20:00:00Z", "2026-10-25T03:00:00Z", true),
-            // A skipped time comes an hour later; of two equal times, the first is used.
+            // A skipped time counts as an hour later; if a time occurs twice, the first moment is used.
             (half_past_two, "2026-03-28T20:00:00Z", "2026-03-29T01:29:59Z", false),
             (half_past_two, "2026-03-28T20:00:00Z", "2026-03-29T01:30:00Z", true),
             (half_past_two, "2026-10-24T20:00:00Z", "2026-10-25T00:29:59Z", false),

@@ -39,7 +39,7 @@ impl SessionStatus {
     /// Reads a whole transcript.
     ///
     /// # Errors
-    /// If it cannot be read; 65 if it is a tree transcript of another program.
+    /// If it cannot be read; 65 if another program wrote it and its records form a tree.
     pub fn read(input: &Input) -> anyhow::Result<SessionStatus> {
         let view = view::whole(std::slice::from_ref(input))?;
         let (mut status, mut calls) = (SessionStatus::default(), Calls::default());

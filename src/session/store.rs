@@ -71,10 +71,10 @@ impl Store {
         Store { root: if is_openclaw { workspace.to_owned() } else { own }, is_openclaw }
     }
 
-    /// Fails if the store is read-only, because its sessions are OpenClaw's.
+    /// Checks that the store may be changed: OpenClaw's sessions are only read.
     ///
     /// # Errors
-    /// 77 if it is.
+    /// 77 if the sessions are OpenClaw's.
     pub fn require_own(&self) -> anyhow::Result<()> {
         let root = self.root.display();
         let why = "these are OpenClaw's sessions; import them into another workspace with claw-session import";
@@ -184,7 +184,9 @@ impl Store {
         name::component(agent).map_err(|why| refuse(&why))?;
         let is_alike = |other: &String| other.eq_ignore_ascii_case(agent) && other != agent;
         if let Some(other) = self.agents()?.into_iter().find(is_alike) {
-            return Err(refuse(&format!("agent '{other}' differs only in case")).into());
+            return Err(
+                refuse(&format!("agent '{other}' differs only in case; use that name")).into()
+            );
         }
         let directory = self.directory(agent).join("sessions");
         let created = super::time::to_text(created);
@@ -357,7 +359,8 @@ fn update(
     })
 }
 
-/// Returns the known data and length of a file that has only grown since.
+/// Returns the data and the length that the index has for a file, if the file may have grown since then but was not
+/// replaced.
 fn before(known: &SessionEntry, now: &Stamp) -> Option<(Facts, u64)> {
     let old = known.stamp.filter(|old| old.inode == now.inode && old.size <= now.size)?;
     Some((facts(known), old.size))

@@ -1,12 +1,12 @@
-//! The lock of a session's turn. A program holds it while it works on a transcript for longer than one append,
-//! so that turns do not overlap. A program that makes missing summaries holds a separate lock, so that turns do not
-//! wait for it.
+//! Locks that keep the turns of a session from overlapping. A program holds the lock for turns while it works on a
+//! transcript for longer than one append. A program that makes missing summaries holds a separate lock, so that turns
+//! do not wait for it.
 //!
-//! Each of the two is a kernel lock on an empty file beside the transcript: `.ID.jsonl.lock` for turns,
-//! `.ID.jsonl.retry` for missing summaries. Appending to the transcript does not check the locks. A lock belongs to
-//! the process; [`HeldTurn::leave`] keeps it for the program that the process executes. Child processes do not hold
-//! the lock, so a background process that a turn leaves behind does not block the next turn. When the process dies,
-//! the kernel releases the lock.
+//! Each is a kernel lock on an empty file beside the transcript: `.ID.jsonl.lock` for turns, `.ID.jsonl.retry` for
+//! missing summaries. Appending to the transcript does not check the locks. A lock belongs to the process;
+//! [`HeldTurn::leave`] keeps it for the program that the process executes. Child processes do not hold the lock, so a
+//! background process that a turn leaves behind does not block the next turn. When the process dies, the kernel
+//! releases the lock.
 
 use crate::exit::{Error, Exit};
 use crate::transcript::make_directory;
@@ -128,7 +128,7 @@ impl HeldTurn {
     }
 }
 
-/// Returns the other process that holds a lock, if there is one.
+/// Returns the process that holds the lock on this file, if there is one other than the calling process.
 #[must_use]
 pub fn holder(lock: &Path) -> Option<Pid> {
     let file = open(lock, false).ok()?;

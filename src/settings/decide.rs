@@ -104,10 +104,10 @@ pub fn check(setting: &Setting, texts: &[OsString], name: &str) -> Result<(), St
     parsed.map(drop).map_err(|error| mistakes::invalid_value(&error, name))
 }
 
-/// Checks that no two of these settings of `command` exclude each other in a file.
+/// Checks that `file` does not set two of these settings of `command` that exclude each other.
 ///
 /// # Errors
-/// Fails with 78 if two do.
+/// Fails with 78 if it does.
 pub fn check_together(
     command: &Command,
     settings: &[Setting],
@@ -155,7 +155,7 @@ fn with_flags_alone(command: &Command) -> Command {
     command.mut_subcommands(|sub| with_flags_alone(&sub))
 }
 
-/// Adds the values that do not come from flags as clap's default values.
+/// Passes the values that do not come from flags to clap, as default values.
 fn with_values(command: Command, settings: &[(Setting, SettingValue)]) -> Command {
     each(command, &|arg| {
         let decided = settings.iter().find(|(setting, _)| setting.arg.get_id() == arg.get_id());
@@ -233,11 +233,10 @@ fn require_elements(
     if !setting.is_list || !texts.is_empty() && !texts.iter().any(is_blank) {
         return Ok(());
     }
-    Err(Error::new(exit, format!("a value is required for {name}; leave it out to set none"))
-        .into())
+    Err(Error::new(exit, format!("a value is required for {name}; omit {name} to set none")).into())
 }
 
-/// Returns the value of a setting that no flag gives.
+/// Returns the value of a setting that is not on the command line: from the variable, the file or the default.
 fn elsewhere(
     setting: &Setting,
     variables: Variables<'_>,

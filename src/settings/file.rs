@@ -101,7 +101,7 @@ pub const GOCLAW: [(&str, &str); 15] = [
     ("compaction.ollama.contextTokens", "ollama-window"),
 ];
 
-/// The largest configuration file, in bytes.
+/// The maximum size of a configuration file, in bytes.
 pub const MAX_BYTES: u64 = 4 << 20;
 
 /// The members of a JSON object.
@@ -194,7 +194,7 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// Returns the members of an object whose keys are settings. Adds a problem for each unknown key.
+    /// Returns the members of `all` whose keys name settings. Adds a problem for each other key.
     fn take(&mut self, path: &str, all: RawMembers, profile: Option<&str>) -> FileEntries {
         let mut entries = FileEntries::new();
         for (key, raw) in all {
@@ -209,7 +209,7 @@ impl ConfigFile {
         entries
     }
 
-    /// Adds the members of all profiles.
+    /// Adds the members of all profiles. Adds a problem if the profile in use does not exist.
     fn take_profiles(&mut self, profiles: RawMembers) {
         if let Some(name) = self.profile.as_ref().filter(|name| !profiles.contains_key(*name)) {
             let all = profiles.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -236,8 +236,8 @@ impl ConfigFile {
         profile.and_then(|entries| entries.get(key)).or_else(|| self.entries.get(key))
     }
 
-    /// Adds the settings in GoClaw's `session` object. The caller does this first, so that the settings' own keys
-    /// override them.
+    /// Adds the settings in GoClaw's `session` object. Must be called before the other settings are added, so that a
+    /// setting's own key overrides its GoClaw name.
     fn take_goclaw(&mut self, raw: &RawValue) {
         let mut leaves = Vec::new();
         let session = self.members("session", raw);

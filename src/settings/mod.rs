@@ -59,7 +59,7 @@ pub enum Origin {
     Flag,
     /// The environment.
     Variable,
-    /// The configuration file: its path, and the profile that has the key.
+    /// The configuration file: its path, and the profile if the key is in one.
     File(PathBuf, Option<String>),
     /// No place has a value, and the built-in default applies, if there is one.
     Default,

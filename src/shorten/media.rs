@@ -1,8 +1,8 @@
 //! Images and documents in tool results: kept, or replaced by one line of text each.
 //!
-//! A truncation record lists the hashes of the images and documents that it leaves out, in order, so it matches one
-//! result only. The line of text says how to read the original. Such a line in a result does not count as text of the
-//! result, and is not changed.
+//! A truncation record lists the hashes of the images and documents that it leaves out, in order, so the record matches
+//! only that result. The line of text says how to read the original. Such a line in a result does not count as text of
+//! the result, and is not changed.
 
 use crate::json::Object;
 use crate::record::content::{Block, BlockKind, Content};
@@ -10,8 +10,8 @@ use crate::record::digest;
 
 const KINDS: [&str; 2] = ["image", "document"];
 
-/// Returns the name of an image or a document in a truncation record: the first 16 hex digits of the SHA-256 of its
-/// JSON text. The line that replaces it has the same name.
+/// Returns the name by which a truncation record lists an image or a document: the first 16 hex digits of the SHA-256
+/// of its JSON text. For a line that replaces one, returns the name that the line states.
 #[must_use]
 pub fn name(block: &Block<'_>) -> Option<String> {
     match block.kind {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn l5_names_must_be_present_in_this_order() {
+    fn l5_all_names_must_be_in_the_result_and_in_the_same_order() {
         let [a, b] = [media("image", "AAAA"), media("document", "BBBB")];
         let json = format!(r#"[{a},{{"type":"text","text":"between"}},{b},{a}]"#);
         let names =
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn l5_only_lines_of_this_form_are_set_aside() {
+    fn l5_only_lines_that_replace_an_image_are_set_aside() {
         let image = media("image", "AAAA");
         let line = stand_in(&Block::parse(&*image).unwrap(), RECORD);
         let json = format!("[{}]", line.raw);

@@ -2,8 +2,8 @@
 //!
 //! `claw-truncate` uses [`plan`] to decide how much to keep, and rebuild uses [`show`] to apply a truncation record,
 //! so the same record always gives the same text. The marker counts toward the length. It states how much was left
-//! out and how to read it. Markers are never nested: shortening a result again cuts the same two ends further. The
-//! truncation record says where the ends are, because a tool could write a marker itself.
+//! out and how to read the whole result. Markers are never nested: shortening a result again cuts the same two ends
+//! further. The truncation record says where the ends are, because a tool could write a marker itself.
 
 pub mod media;
 mod text;
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn v41_the_end_is_kept() {
+    fn v41_the_end_of_the_text_is_kept() {
         let text = format!("{}\nerror: it broke", "line\n".repeat(1000));
         let short = shorten(&text, 600, 0.7).unwrap();
         assert!(short.ends_with("error: it broke"), "{short}");

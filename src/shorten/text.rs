@@ -51,7 +51,8 @@ impl ResultText {
     }
 
     /// Parses a text for which no record says whether it was shortened. A marker is recognised if its numbers match the
-    /// text around it. The result must not be used for a truncation record.
+    /// text around it. Do not make a truncation record from the returned value, because the marker may be part of the
+    /// original text.
     #[must_use]
     pub fn guess(text: &str) -> ResultText {
         find_marker(text).unwrap_or_else(|| ResultText::whole(text))

@@ -1,4 +1,4 @@
-//! Shows, as a diff, the changes that tool calls make to files.
+//! Extracts the changes that tool calls make to files, as the lines of a diff.
 //!
 //! Tools have different names for the old and the new text, and some tools take a patch. A call is recognised as an
 //! edit by the members of its input, not by the name of the tool.
@@ -43,7 +43,7 @@ pub enum DiffKind {
     Added,
     /// Only in the old text.
     Removed,
-    /// The file or position of the following lines.
+    /// The file or position of the following lines, or a gap before them.
     Place,
 }
 

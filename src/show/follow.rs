@@ -17,8 +17,8 @@ use std::slice;
 /// The number of bytes that are searched at a time for the end of a line.
 const PART: u64 = 64 * 1024;
 
-/// A file that is shown as it grows. If another file replaces it, that file is shown from its beginning. A line
-/// is shown when it is complete.
+/// A file that is shown as it grows. A line is shown when it is complete. If the file is truncated or replaced, showing
+/// starts over, with the same limit on turns.
 pub struct Follow<'o, W> {
     path: PathBuf,
     name: String,
@@ -89,7 +89,7 @@ impl<'o, W: Write> Follow<'o, W> {
         let (file, at, walk) = begin(&self.path, &self.name, self.options)?;
         (self.file, self.at, self.seen, self.walk) = (file, at, at, walk);
         self.text.restart();
-        Ok(FollowEvent::Restarted(format!("'{}' {why}; showing it from its beginning", self.name)))
+        Ok(FollowEvent::Restarted(format!("'{}' {why}; starting over", self.name)))
     }
 
     /// Returns the end of the last complete line, if that line is new.

@@ -1,7 +1,8 @@
-//! Writes entries as a self-contained HTML page: no scripts, fonts or external images.
+//! Writes entries as a self-contained HTML page, without scripts and without external images or fonts.
 //!
 //! All text is escaped. The Markdown of messages is rendered: raw HTML and images in it become text, and only links to
-//! web and mail addresses are kept. A content security policy makes browsers enforce this.
+//! web and mail addresses are kept. In addition, a content security policy makes browsers block scripts and external
+//! resources.
 
 use super::chart::{Chart, Prompt};
 use super::code::{self, CodePart};

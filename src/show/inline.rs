@@ -59,7 +59,7 @@ impl Inline {
         self.pieces.push((self.text.len(), style, source));
     }
 
-    /// Returns the rows of all lines.
+    /// Wraps each line to `room` columns, and returns the range of each row in the text.
     pub fn rows(&self, room: usize) -> Vec<Range<usize>> {
         let mut all = Vec::new();
         let mut start = 0;

@@ -1,6 +1,6 @@
 //! Detects the language of a text, as an HTML language code, if it is certain.
 //!
-//! Browsers use it to choose between Chinese, Japanese and Korean forms of characters, to hyphenate, and to
+//! Browsers use the code to choose between Chinese, Japanese and Korean forms of characters, to hyphenate, and to
 //! read text aloud. Some languages are recognised by their script, others by their most common words. A library
 //! for seventy languages is not an option: its tables would take an eighth of the program's size limit.
 

@@ -1,6 +1,6 @@
 //! Writes entries as Markdown (CommonMark with GitHub's extensions).
 //!
-//! Headings name sessions, turns and speakers, and are the only headings outside block quotes. Messages are
+//! Outside block quotes, the only headings are those of sessions, turns and speakers. Messages are
 //! in block quotes, which close all constructs that a message leaves open. Raw HTML in messages is escaped,
 //! and so is anything that would load an image. Tool inputs and results are folded, in fences longer than any
 //! that they contain.

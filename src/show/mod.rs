@@ -5,8 +5,8 @@
 //! [`text`], [`markdown`] and [`html`] write one entry at a time, so the text of a long transcript is never
 //! in memory as a whole. `words` has the texts that all formats share.
 //!
-//! Control and direction characters in a transcript are escaped before they reach the output, and each format
-//! escapes text that would be taken for its markup.
+//! Control characters and characters that change the text direction are escaped before they reach the output, and
+//! each format escapes text that would be taken for its markup.
 
 pub mod chart;
 mod code;
@@ -292,7 +292,8 @@ pub struct ShownPart {
 }
 
 impl ShownPart {
-    /// Returns the part with the last `limit` turns. Without a limit, or if there are not more turns, it is everything.
+    /// Returns the part with the last `limit` turns. Without a limit, or if there are no more turns than that, the part
+    /// is everything.
     ///
     /// # Errors
     /// If an input cannot be read.
@@ -314,7 +315,7 @@ impl ShownPart {
     /// Returns turn `number`, counted from 1.
     ///
     /// # Errors
-    /// 1 if there is no such turn; or if an input cannot be read.
+    /// 1 if there is no such turn. Also fails if an input cannot be read.
     pub fn of_turn(inputs: &[Input], number: u64) -> anyhow::Result<ShownPart> {
         let starts = range::turn_starts(inputs, input::total(inputs))?;
         let turns = number.saturating_sub(1);
@@ -327,7 +328,7 @@ impl ShownPart {
     }
 }
 
-/// A function that reads all entries.
+/// A function that reads the part to show and passes each entry to a callback.
 type Read<'r> =
     dyn Fn(&mut dyn FnMut(&ShownEntry) -> io::Result<()>) -> anyhow::Result<ShowNotes> + 'r;
 

@@ -16,7 +16,7 @@ const BOTTOM: u64 = 24;
 const ACROSS: u64 = 1000;
 /// The maximum number of points in the line. If there are more, one point stands for several neighbours.
 const MAX_POINTS: usize = 400;
-/// The maximum number of dots. If there are more points, only the line is drawn.
+/// The maximum number of points for which each request is drawn as a dot.
 const MAX_DOTS: usize = 60;
 /// The maximum number of compactions that the description names; the table has them all.
 const MAX_NAMED: usize = 6;

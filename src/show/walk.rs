@@ -60,7 +60,7 @@ pub struct TranscriptWalk<'v> {
 /// The state of the reply that is being read.
 #[derive(Debug, Default)]
 struct OpenReply {
-    /// True from the first record of the reply until other output interrupts it.
+    /// True from the first record of the reply until a record that does not belong to it.
     is_open: bool,
     state: ReplyState,
     calls: HashSet<String>,
@@ -97,7 +97,7 @@ impl<'v> TranscriptWalk<'v> {
         std::mem::take(&mut self.notes)
     }
 
-    /// Reads all inputs.
+    /// Reads the part of the inputs that this walk covers.
     ///
     /// # Errors
     /// See [`TranscriptWalk::read`].

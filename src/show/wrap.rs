@@ -25,7 +25,7 @@ fn columns(piece: &str) -> usize {
     if piece.len() == 1 { 1 } else { piece.width() }
 }
 
-/// Replaces tabs by spaces.
+/// Replaces tabs with spaces.
 pub fn expand_tabs(line: &str) -> Cow<'_, str> {
     if !line.contains('\t') {
         return Cow::Borrowed(line);

@@ -1,4 +1,5 @@
-//! Linux: files without a name, paths that the kernel confines to a directory, and processes in /proc.
+//! The functions for Linux: files are created without a name, the kernel confines paths to a directory, and processes
+//! are listed from /proc.
 
 use crate::system::{OpenedBelow, SESSIONS};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, linkat, openat2, readlink};
@@ -14,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// The maximum number of attempts to open a file while the directory is being changed.
 const TRIES: usize = 32;
 
-/// Creates a file in `directory` that has no name. It disappears when it is closed, unless [`link_unnamed`] gives it a
-/// name.
+/// Creates a file without a name in `directory`. The file disappears when it is closed, unless [`link_unnamed`] gives
+/// it a name.
 ///
 /// # Errors
 /// Fails if the file system does not support this, or if /proc is not mounted.
@@ -34,15 +35,15 @@ pub(crate) fn link_unnamed(file: &File, name: &Path) -> io::Result<()> {
     Ok(linkat(CWD, link_of(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// Returns the path by which the kernel knows an open file.
+/// Returns the path in /proc that refers to an open file.
 fn link_of(file: &impl AsRawFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Opens `path` below `root`. The kernel ensures that the path does not lead out.
+/// Opens `path` below `root`. The kernel ensures that the path does not escape from `root`.
 ///
 /// # Errors
-/// XDEV if the path leads out of `root`, and NOSYS if the kernel is older than 5.6.
+/// XDEV if the path escapes from `root`, and NOSYS if the kernel is older than 5.6.
 pub(crate) fn open_below(root: impl AsFd, path: &str, flags: OFlags) -> Result<OpenedBelow, Errno> {
     let file = open_beneath(&root, path, flags)?;
     let root = real_path(&open_beneath(&root, ".", OFlags::DIRECTORY)?)?;
@@ -61,7 +62,7 @@ fn open_beneath(root: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, E
     tries.next().unwrap_or(Err(Errno::AGAIN))
 }
 
-/// Returns the path of an open file without links.
+/// Returns the path of an open file, with all symbolic links resolved.
 fn real_path(file: &OwnedFd) -> Result<PathBuf, Errno> {
     let link = readlink(link_of(file), Vec::new())?;
     Ok(PathBuf::from(OsString::from_vec(link.into_bytes())))
@@ -85,8 +86,8 @@ pub(crate) fn parent(process: Pid) -> Option<Pid> {
     Pid::from_raw(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?)
 }
 
-/// Returns true if the program ignores a signal. Without /proc, SIGHUP is assumed to be ignored, as it is under
-/// nohup(1), and the other signals are not.
+/// Returns true if this program ignores a signal. Without /proc, this assumes that SIGHUP is ignored, as under
+/// nohup(1), and that all other signals are not.
 pub(crate) fn is_ignored(signal: i32) -> bool {
     let status = read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

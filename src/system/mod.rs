@@ -1,5 +1,5 @@
-//! Functions that differ between operating systems: [`linux`] implements them for Linux, and [`portable`] for every other
-//! Unix. Tests on Linux run both.
+//! Functions that differ between operating systems: [`linux`] implements them for Linux, and [`portable`] for every
+//! other Unix. Tests on Linux run both.
 
 #[cfg(any(target_os = "linux", test))]
 mod linux;
@@ -23,7 +23,7 @@ pub(crate) const SESSIONS: &str = ".sessions";
 pub(crate) struct OpenedBelow {
     /// The file.
     pub(crate) file: OwnedFd,
-    /// True if the file is a directory of sessions or in one, whatever path or links led there.
+    /// True if the file is a `.sessions` directory or is inside one, whatever path or links led there.
     pub(crate) is_among_sessions: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Every Unix but Linux: files have names, a path is followed one component at a time, and ps(1) lists processes.
+//! The functions for every Unix except Linux: there are no unnamed files, paths are resolved one component at a time,
+//! and processes are listed with ps(1).
 
 use crate::system::{OpenedBelow, SESSIONS};
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, readlinkat, statat};
@@ -10,10 +11,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The maximum number of links in a path.
+/// The maximum number of symbolic links that are followed in a path.
 const MAX_LINKS: usize = 40;
 
-/// Fails, because a file always has a name; the caller creates a file with one.
+/// Always fails: these systems cannot create unnamed files. The caller falls back to a named file.
 ///
 /// # Errors
 /// Always.
@@ -21,7 +22,7 @@ pub(crate) fn unnamed_file(_: &Path, _: u32) -> io::Result<File> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Fails, because [`unnamed_file`] does.
+/// Always fails, because there are no unnamed files.
 ///
 /// # Errors
 /// Always.
@@ -30,10 +31,11 @@ pub(crate) fn link_unnamed(_: &File, _: &Path) -> io::Result<()> {
 }
 
 /// Opens `path` below `root`. Each component is opened in the directory before it without following links, and the
-/// directories that `..` refers to stay open, so changes at the same time do not lead out.
+/// directories that `..` refers to stay open, so concurrent changes to the tree cannot make the path escape from
+/// `root`.
 ///
 /// # Errors
-/// XDEV if the path leads out of `root`.
+/// XDEV if the path escapes from `root`.
 pub(crate) fn open_below(root: impl AsFd, path: &str, flags: OFlags) -> Result<OpenedBelow, Errno> {
     if path.is_empty() {
         return Err(Errno::NOENT);
@@ -68,7 +70,7 @@ pub(crate) fn open_below(root: impl AsFd, path: &str, flags: OFlags) -> Result<O
     Ok(OpenedBelow { file, is_among_sessions })
 }
 
-/// A file or directory on the way to the file.
+/// A directory on the path, or the file at its end.
 struct Place {
     file: OwnedFd,
     is_sessions: bool,
@@ -122,8 +124,8 @@ pub(crate) fn parent(process: Pid) -> Option<Pid> {
     parents().into_iter().find(|(own, _)| *own == process).map(|(_, parent)| parent)
 }
 
-/// Returns true if the program may ignore a signal. Without `unsafe` code, there is no way to ask, so SIGHUP is assumed to
-/// be ignored, as it is under nohup(1), and the other signals are not.
+/// Returns true if this program might be ignoring a signal. There is no way to ask without `unsafe` code, so this
+/// assumes that SIGHUP is ignored, as under nohup(1), and that all other signals are not.
 pub(crate) fn is_ignored(signal: i32) -> bool {
     signal == signal_hook::consts::SIGHUP
 }

@@ -1,4 +1,4 @@
-//! Both implementations give the same results on Linux.
+//! Tests of both implementations, run on Linux.
 
 use super::*;
 use rustix::fs::OFlags;
@@ -74,7 +74,7 @@ fn a_path_below_a_directory_does_not_lead_out() {
 }
 
 #[test]
-fn a_link_that_is_swapped_in_does_not_lead_out() {
+fn a_link_that_is_swapped_in_does_not_let_a_path_escape() {
     let (_dir, root) = workspace();
     let (is_over, failed) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -111,7 +111,7 @@ fn parents_of_processes_are_found() {
 }
 
 #[test]
-fn only_linux_has_files_without_names() {
+fn only_the_linux_implementation_creates_unnamed_files() {
     let dir = tempfile::TempDir::new().unwrap();
     let name = dir.path().join("name");
     let file = linux::unnamed_file(dir.path(), 0o600).unwrap();

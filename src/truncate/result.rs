@@ -13,15 +13,17 @@ use crate::shorten::{self, ResultText, media};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A tool result in the messages, with its content as it was before this truncation.
+/// A tool result in the messages, with its text as it was before this truncation.
 pub(super) struct ReadResult<'a> {
     /// The index of its message.
     pub message: usize,
     /// The index of its block in the message.
     index: usize,
+    /// The content, with its text as it was before this truncation. A line replaces each image and document that is
+    /// left out.
     content: Content<'a>,
     text: ResultText,
-    /// Its current length, in characters.
+    /// The current length of the text, in characters.
     pub length: usize,
     pub meta: Option<ResultMeta>,
     /// The kept part, if it has changed.

@@ -17,13 +17,13 @@ use serde_json::Value;
 
 use crate::common::{AssertExt, Cmd, Sandbox};
 
-/// The transcript of every test.
+/// The name of the transcript.
 const FILE: &str = "s.jsonl";
 
 /// A record as a user pipes it to the program.
 const HI: &str = r#"{"type":"user","content":"hi"}"#;
 
-/// The line that the program writes for [`HI`] in an empty file.
+/// The line that the program writes to an empty file for [`HI`].
 const HI_LINE: &str = r#"{"id":"e0f2898f768c891d","type":"user","ts":1767225600,"content":"hi"}"#;
 
 /// A transcript of three records.
@@ -165,7 +165,7 @@ fn a_1_a_file_cut_at_any_byte_of_its_last_record_can_be_appended_to() {
         let (texts, mut lines) = rebuilt(&sandbox);
         lines.dedup();
         let expected = match cut {
-            // The record is missing, or complete with or without its line feed.
+            // The last record is missing completely, or it is complete, with or without its line feed.
             _ if cut == last => (users(&["ask", "hi"]), vec![]),
             _ if cut >= TURN.len() - 1 => (users(&["ask", AGAIN, "hi"]), vec![]),
             _ => (users(&["ask", "hi"]), vec![3]),
@@ -608,7 +608,7 @@ fn v7_a_full_disk_leaves_the_file_unchanged() {
     let line = format!("{HI_LINE}\n");
     let filler = |size: usize| format!("{line}{}\n", " ".repeat(size - line.len() - 1));
     let batch = format!("{HI}\n").repeat(20);
-    // Room for no byte, for one, for a part of the first record, and for some records and a part of one.
+    // Room for no byte, for one, for a part of the first record, and for some records and a part of the next.
     for room in [0, 1, 40, 700] {
         for end in ["", "\n"] {
             let sandbox = Sandbox::new();
@@ -800,7 +800,7 @@ fn v7_permission_denied_is_reported_and_changes_nothing() {
         let script =
             format!("{prepare}; claw-append {name}; s=$?; ls -R ro >&2; cat ro/*; exit $s");
         let Some(run) = sandbox.as_nobody(&script, HI) else {
-            println!("skipped: root may write anything, and other users may not run the programs");
+            println!("skipped: the tests run as root, and the user nobody cannot run the programs");
             return;
         };
         let run = run.code(status);
@@ -842,7 +842,7 @@ fn a_session_tree_of_another_program_is_refused() {
             assert_unchanged(&sandbox, file.as_bytes());
         }
     }
-    // claw0's first program writes a header too, but its file is not a tree.
+    // A transcript in claw0's first format begins with a header too, but it is not a tree.
     let sandbox = Sandbox::new();
     added_to(&sandbox, b"{\"type\":\"session\",\"id\":\"81efc48888b7\",\"created\":\"x\"}\n");
 }

@@ -27,7 +27,7 @@ fn append(sandbox: &Sandbox, files: &[&str]) -> Assert {
 }
 
 #[test]
-fn the_type_of_an_attachment_comes_from_its_first_bytes() {
+fn the_first_bytes_of_an_attachment_determine_its_type() {
     let sandbox = Sandbox::new();
     for (name, bytes, kind, media_type) in MEDIA {
         sandbox.write(name, bytes);

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::common::Sandbox;
 use crate::man::has_tool;
 
-/// Three rows and the data of three plots.
-const RESULTS: &str = r#"
+/// A script that writes the report for three rows of results and the data of three plots.
+const SCRIPT: &str = r#"
 import sys
 from pathlib import Path
 sys.dont_write_bytecode = True
@@ -30,7 +30,7 @@ fn the_report_begins_with_what_falls_short_and_has_three_plots() {
     }
     let sandbox = Sandbox::new();
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/dev");
-    sandbox.write("results.py", RESULTS);
+    sandbox.write("results.py", SCRIPT);
     sandbox.sh(r#"python3 results.py "$1""#).arg("sh").arg(scripts).assert().success();
     let page = sandbox.read_text("BENCH.md");
     let at = |words: &str| page.find(words).unwrap_or_else(|| panic!("no {words:?} in\n{page}"));

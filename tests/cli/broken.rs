@@ -74,7 +74,7 @@ fn once(shape: Shape, stream: &[u8]) -> Assert {
 
 // ---- cuts ------------------------------------------------------------------------------------
 
-/// The unit tests in src/provider/reading.rs cut the stream at every byte.
+/// This test cuts the stream at a few places; the unit tests in src/provider/reading.rs cut it at every byte.
 #[test]
 fn an_incomplete_stream_ends_with_69_and_no_reply() {
     for shape in Shape::ALL {

@@ -11,7 +11,7 @@ use predicates::str::contains;
 use crate::common::{AssertExt, Sandbox};
 use crate::conversations::words;
 
-/// The transcript of every test.
+/// The name of the transcript.
 const FILE: &str = "s.jsonl";
 
 const BEFORE: &str = r#"{"type":"user","content":"before"}"#;

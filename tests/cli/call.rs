@@ -27,7 +27,7 @@ fn body(request: &Recorded) -> &Value {
     request.json.as_ref().expect("a JSON body")
 }
 
-/// An answer with this content and stop reason.
+/// Returns an answer with this content and stop reason.
 fn answer(content: Value, stop_reason: Value) -> Step {
     Step::Reply(json!({
         "id": "msg", "type": "message", "role": "assistant", "model": "test-model-1",
@@ -730,8 +730,8 @@ fn offline(args: &[&str], input: impl Into<Vec<u8>>) -> Assert {
 #[test]
 fn the_offline_provider_needs_no_environment_and_is_deterministic() {
     let cmd = Sandbox::new().cmd("claw-call").args(["--provider", "offline"]).write_stdin(HELLO);
-    let bare = ["HOME", "CLAW_STATE_DIR", "LC_ALL", "TZ", "NO_PROXY", "SOURCE_DATE_EPOCH", "PATH"];
-    let run = bare.into_iter().fold(cmd, Cmd::env_remove).assert().success().stderr("").stdout(concat!(
+    let names = ["HOME", "CLAW_STATE_DIR", "LC_ALL", "TZ", "NO_PROXY", "SOURCE_DATE_EPOCH", "PATH"];
+    let run = names.into_iter().fold(cmd, Cmd::env_remove).assert().success().stderr("").stdout(concat!(
         r#"{"type":"assistant","content":[{"type":"text","text":"Reply to 1 messages: hello"}],"#,
         r#""model":"offline","provider":"offline","stop_reason":"end_turn","#,
         r#""usage":{"input_tokens":6,"output_tokens":9},"request_id":null}"#,
@@ -740,7 +740,7 @@ fn the_offline_provider_needs_no_environment_and_is_deterministic() {
     offline(&[], HELLO).success().stdout(run.stdout_text());
 }
 
-/// claw-rebuild writes no such messages, but another program may.
+/// claw-rebuild never writes messages that end in thinking, but another program may.
 #[test]
 fn audit_01_messages_that_end_in_thinking_are_refused() {
     for block in [

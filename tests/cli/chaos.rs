@@ -55,7 +55,7 @@ fn error(status: u16, kind: &str) -> Step {
 
 fn page(status: u16, body: &str) -> Step {
     let kind = ("content-type".to_owned(), "text/html".to_owned());
-    // Without this header, claw-turn would wait for the default delay before it tries again.
+    // Without `retry-after-ms`, claw-turn would wait for the default delay before it tries again.
     let headers = vec![kind, ("retry-after-ms".into(), "1".into())];
     Step::Raw { status, headers, body: body.into() }
 }

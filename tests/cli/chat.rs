@@ -1,5 +1,5 @@
-//! claw-chat on a terminal and with input from a pipe: the exercises from two claw0 chapters, commands, keys,
-//! interruptions and user errors.
+//! claw-chat on a terminal and with input from a pipe: exercises from the claw0 tutorial, commands, keys, interruptions
+//! and user errors.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn piped(sandbox: &Sandbox, lines: &str) -> Assert {
 }
 
 #[test]
-fn the_exercise_of_claw0s_current_chapter_works() {
+fn the_exercise_for_claw0s_current_format_works() {
     if !can_run() {
         return;
     }
@@ -71,7 +71,7 @@ fn the_exercise_of_claw0s_current_chapter_works() {
 }
 
 #[test]
-fn the_exercise_of_claw0s_first_chapter_works() {
+fn the_exercise_for_claw0s_first_format_works() {
     if !can_run() {
         return;
     }
@@ -94,8 +94,8 @@ fn the_exercise_of_claw0s_first_chapter_works() {
     pty.end().success();
 }
 
-/// Returns the messages that claw0's current program builds from a transcript. The program reads four types of records,
-/// requires their members, adds a call to an assistant message before it, and joins consecutive results.
+/// Returns the messages that claw0 builds from a transcript in its current format. claw0 reads four types of records,
+/// requires their members, adds a call to the assistant message before it, and joins consecutive results.
 fn as_claw0_reads(records: &[Value]) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     for record in records {
@@ -131,7 +131,7 @@ fn as_claw0_reads(records: &[Value]) -> Vec<Value> {
 }
 
 #[test]
-fn a_workspace_of_claw0_is_continued_and_stays_readable_for_claw0() {
+fn a_workspace_of_claw0_can_be_continued_and_stays_readable_for_claw0() {
     let sandbox = claw0();
     let file = format!("{CLAW0}/sessions/49c71f1146e5.jsonl");
     let before = sandbox.read_text(&file);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::common::{AssertExt, Sandbox};
 use crate::conversations::{Conversation, append};
 
-/// The transcript of every test.
+/// The name of the transcript.
 const FILE: &str = "s.jsonl";
 
 /// Seven records: a question, a text, a call, its result and the answer; another question and its answer.
@@ -345,7 +345,7 @@ fn an_undamaged_transcript_has_no_finding() {
 fn audit_25_the_id_of_a_session_record_is_not_a_hash_of_its_line() {
     let header = json!({"type": "session", "id": "81efc48888b71234", "created": "x", "key": "k"});
     let records = [header.to_string(), user("one").to_string()];
-    // The same holds for a session record after other records, whose first member is not its type.
+    // The same holds for a session record that comes after other records and does not begin with its type.
     let later = r#"{"id":"81efc48888b75678","created":"x","key":"k","type":"session"}"#;
     let sandbox = private();
     for text in [records.join("\n"), reply("two").to_string(), later.to_owned()] {

@@ -76,9 +76,9 @@ fn v50_d40_a_cut_never_separates_a_call_from_its_result() {
 }
 
 #[test]
-fn v50_the_next_legal_cut_is_used_if_there_is_none_up_to_the_preferred_place() {
+fn v50_a_later_cut_is_used_if_no_cut_up_to_the_preferred_one_is_legal() {
     let sandbox = with_model();
-    // Half of six messages leaves room for a cut after two, which is between a call and its result.
+    // The preferred cut covers two of the six messages, but it would separate a call from its result.
     Conversation::of("ucrcra", 200).append(&sandbox, "s.jsonl");
     let record = compacted(&sandbox, &[]);
     assert_eq!(covered(&sandbox, &record), 3);
@@ -221,7 +221,7 @@ fn the_record_rebuilds_to_the_summary_an_acknowledgement_and_the_kept_messages()
     let text = format!("{HEADING}They talked.\n\n{words}");
     assert_eq!(message, json!({"role": "user", "content": text}));
     let acknowledgement =
-        "{\"role\":\"assistant\",\"content\":\"Understood. I go on from this summary.\"}\n";
+        "{\"role\":\"assistant\",\"content\":\"Agreed. Let me build on this summary.\"}\n";
     assert_eq!(lines[1], acknowledgement);
     let kept: String = before.split_inclusive('\n').skip(6).collect();
     assert!(lines[2..].concat() == kept, "the kept messages have changed");
@@ -948,7 +948,7 @@ fn the_local_source_cannot_shorten_a_short_conversation_and_excludes_a_given_sum
 }
 
 #[test]
-fn no_other_source_is_tried_if_one_signal_ends_first_the_call_and_then_the_program() {
+fn no_other_source_is_tried_if_the_signal_that_ended_the_call_also_ends_the_program() {
     let sandbox = with_model();
     Conversation::plain(12, 100).append(&sandbox, "s.jsonl");
     let call = "setsid sh -c \"sleep 0.05; kill -TERM $PPID\" >/dev/null 2>&1 & kill -TERM $$;";

@@ -1,5 +1,5 @@
-//! The completions of bash, zsh and fish: they have the options and commands that `--help` shows, and complete the names of
-//! sessions and the ids of records. `make completions` writes most of them.
+//! The completions of bash, zsh and fish: they have the options and commands that `--help` shows, and complete the
+//! names of sessions and the ids of records. `make completions` writes most of the completions.
 
 use regex::Regex;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::common::{AssertExt, Sandbox};
 use crate::man::{can_run, programs};
 
-/// The script that has its own options, and completions that are written by hand.
+/// The only script with options of its own and with completions that are written by hand.
 const BY_HAND: &str = "claw-replay-parallel";
 
 fn completions(shell: &str, file: &str) -> String {
@@ -35,7 +35,7 @@ fn options_and_commands(help: &str) -> (BTreeSet<String>, Vec<String>) {
     (names, commands.filter(|name| name != "help").collect())
 }
 
-/// Returns what a pattern finds in a text.
+/// Returns the first group of each match of a pattern in a text.
 fn found(pattern: &str, text: &str) -> BTreeSet<String> {
     let pattern = Regex::new(pattern).expect("a pattern");
     pattern.captures_iter(text).map(|found| found[1].to_owned()).collect()
@@ -93,7 +93,7 @@ fn completions_have_the_options_and_commands_of_help() {
 }
 
 /// Loads the completions in bash, and prints the replies for each line on standard input. A line ends at the word to
-/// complete.
+/// complete; a last word `_` stands for an empty one.
 const COMPLETE: &str = r#"
 for file in "$COMPLETIONS"/bash/*; do . "$file"; done
 while read -r -a COMP_WORDS; do

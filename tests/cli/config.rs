@@ -126,7 +126,7 @@ fn each_setting_is_read_from_each_place_in_the_order_of_precedence() {
 }
 
 /// Sets the settings in one place after another, from the lowest to the highest precedence, and checks their values and
-/// origins. Then does the same with empty variables, and with the options that undo a setting.
+/// origins. Then checks that an empty variable selects the default, and that the opposite option cancels a setting.
 fn check_precedence(group: &[Sample]) {
     let sandbox = Sandbox::new();
     let members =
@@ -528,7 +528,7 @@ fn check_takes_time_in_proportion_to_the_number_of_profiles() {
 }
 
 #[test]
-fn options_before_shell_are_options_of_the_script() {
+fn options_before_the_command_shell_apply_to_the_script() {
     let sandbox = Sandbox::new();
     sandbox.write("c.json", r#"{"profiles": {"p": {"model": "mine"}}}"#);
     let script = "code=$(claw-config --config=c.json \"$@\") && eval \"$code\" && echo $stream && \

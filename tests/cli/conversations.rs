@@ -1,5 +1,5 @@
-//! Conversations to test with, and functions that append them to a transcript, rebuild its messages, and run a program
-//! on them.
+//! Conversations to test with, and functions that append them to a transcript, rebuild the messages of a transcript,
+//! and run a program on these messages.
 
 use assert_cmd::assert::Assert;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ impl Conversation {
         self.answer(0, content)
     }
 
-    /// Adds the result of an earlier call, counted back from the newest one.
+    /// Adds the result of the call that was added `back` calls before the newest one.
     pub fn answer(self, back: usize, content: impl Into<Value>) -> Conversation {
         let id = format!("call_{}", self.calls - back);
         let content = content.into();
@@ -117,7 +117,7 @@ pub fn words(n: usize) -> String {
     "snow ".repeat(n)
 }
 
-/// Returns the output of a build: many lines, with the important ones at the end.
+/// Returns the output of a build: `lines` ordinary lines, and the important one at the end.
 pub fn log(lines: usize) -> String {
     let steps =
         (1..=lines).map(|i| format!("step {i}: compiled module_{i} in {} ms\n", i * 7 % 90));

@@ -85,10 +85,11 @@ fn compact(sandbox: &Sandbox, kept: usize) {
     append(sandbox, FILE, record.to_string());
 }
 
-fn summarise_again(sandbox: &Sandbox, place: usize) {
-    let place = id(sandbox, place);
+/// Appends a better summary of what the compaction in record number `replaced` summarises.
+fn summarise_again(sandbox: &Sandbox, replaced: usize) {
+    let replaced = id(sandbox, replaced);
     let record = json!({"type": "compaction", "summary": "So far, in short.",
-        "first_kept_entry_id": id(sandbox, 0), "retry_of": place});
+        "first_kept_entry_id": id(sandbox, 0), "retry_of": replaced});
     append(sandbox, FILE, record.to_string());
 }
 
@@ -99,8 +100,9 @@ fn undo(sandbox: &Sandbox, what: &str) {
 
 type Step = fn(&Sandbox);
 
-/// View records appended after the count: what they change, how to append them, and whether the count is still valid.
-/// Records 0 to 3 are before the count, 4 has the count, 5 to 10 are after it, and view records begin at 11.
+/// View records (retractions, truncations and compactions) appended after the count: what they change, how to append
+/// them, and whether the count is still valid. Records 0 to 3 are before the count, 4 has the count, 5 to 10 are after
+/// it, and view records begin at 11.
 const AFTER_THE_COUNT: [(&str, &[Step], bool); 24] = [
     ("nothing", &[], true),
     ("a prompt before the count", &[|s| retract(s, 0)], false),
@@ -439,7 +441,7 @@ fn a_scale_lowers_only_the_estimates_that_it_was_measured_for() {
     let scale = record["scale"].as_f64().expect("a number");
     assert!((scale - 0.8).abs() < 0.001, "{scale}");
 
-    // The record is stored without shortening anything, so that only the scale has an effect.
+    // The scale is added to messages that are not shortened, so that only the scale has an effect.
     let with = |basis: Option<&str>, args: &[&str]| {
         let messages = rebuild_meta(&sandbox, FILE);
         let basis = basis.map_or(String::new(), |it| format!(r#","scale_basis":"{it}""#));

@@ -1,9 +1,9 @@
 //! Transcripts of other programs: claw-rebuild gives the messages that the other program sent when it resumed the
 //! session.
 //!
-//! The corpus has sessions that the other programs wrote, and for each session the messages that its program sent after
-//! resuming it with one more prompt. The corpus may not be copied into the repository, so these tests are skipped where
-//! it is absent. `CLAW_CORPUS` names its directory; the default is `../shared/corpus`.
+//! The corpus has sessions that the other programs wrote, and for most sessions also the messages that the program sent
+//! after resuming the session with one more prompt. The corpus may not be copied into the repository, so these tests
+//! are skipped where it is absent. `CLAW_CORPUS` names its directory; the default is `../shared/corpus`.
 
 mod claude_code;
 mod codex;
@@ -87,7 +87,7 @@ fn plain_block(mut block: Value) -> Value {
 }
 
 /// The assistant's reply that claw-rebuild adds after a summary; the other programs add none.
-const ACKNOWLEDGEMENT: &str = "Understood. I go on from this summary.";
+const ACKNOWLEDGEMENT: &str = "Agreed. Let me build on this summary.";
 /// A word in the result that claw-rebuild adds for a call without a result.
 const INTERRUPTED: &str = "interrupted";
 
@@ -104,9 +104,9 @@ fn without_additions(messages: Vec<Value>) -> Vec<Value> {
         if let Some(summary) = text.strip_prefix("[Previous conversation summary]\n") {
             block["text"] = json!(summary);
         }
-        let is_missing = block["is_error"] == true
+        let is_interrupted = block["is_error"] == true
             && block["content"].as_str().is_some_and(|text| text.contains(INTERRUPTED));
-        if is_missing {
+        if is_interrupted {
             block["content"] = json!("[interrupted]");
         }
     }
@@ -172,7 +172,7 @@ fn split_reminders(text: &str, reminders: &mut Vec<String>) -> String {
 }
 
 /// Returns the sums of the token counts in the replies of `s.jsonl`: input, read from the cache, written to the cache,
-/// and output.
+/// and output. Also checks that claw-show can write the transcript as HTML.
 fn used(sandbox: &Sandbox) -> [u64; 4] {
     let shown = sandbox.cmd("claw-show").args(["--format", "html", "s.jsonl"]).assert().success();
     assert!(shown.stdout_text().contains("</html>"));

@@ -413,7 +413,7 @@ fn v37_an_empty_usage_is_not_a_count() {
 }
 
 #[test]
-fn v37_d32_a_count_from_before_a_view_record_is_not_used() {
+fn v37_d32_a_count_from_before_a_truncation_or_compaction_is_not_used() {
     let sandbox = Sandbox::new();
     counted().append(&sandbox, "s.jsonl");
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");

@@ -24,7 +24,7 @@ fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the percentages in a column of the tables of a text, of the rows whose first cell begins with `name`.
+/// Returns the percentages in one column of a text's tables, from the rows whose first cell begins with `name`.
 fn percentages(text: &str, name: &str, column: usize) -> Vec<f64> {
     let rows = text.lines().filter_map(|line| line.strip_prefix("| "));
     let cells = rows.map(|row| row.split(" | ").collect::<Vec<_>>());

@@ -48,7 +48,7 @@ fn blocks() -> [Value; 8] {
 fn audit_28_the_parts_and_the_messages_add_up_to_the_total() {
     let blocks = blocks();
     for case in 0..500_usize {
-        // Some of the blocks in each message, and a provider's count in every third case.
+        // Each message has some of the blocks. In every third case, the second message has a provider's count.
         let pick = |at: usize| case.wrapping_mul(2_654_435_761).wrapping_add(at * 97) % 11;
         let line = |at: usize| {
             let content: Vec<&Value> =

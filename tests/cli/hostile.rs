@@ -39,6 +39,7 @@ fn compaction(id: impl std::fmt::Display, first_kept: impl std::fmt::Display) ->
     )
 }
 
+/// Each kind of hostile transcript: its name, the argument for the smaller transcript, and the function.
 const KINDS: [(&str, usize, Make); 9] = [
     ("retracts of records", 1500, |count| {
         each(count, user) + &each(count, |number| retract(format!("u{number}")))

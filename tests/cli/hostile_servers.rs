@@ -42,7 +42,9 @@ struct Row {
     connections: Vec<Vec<Act>>,
     args: &'static [&'static str],
     status: i32,
+    /// The longest permitted time, in seconds.
     within: f64,
+    /// The largest permitted peak memory, in MiB.
     memory: usize,
     /// A text that standard error contains.
     stderr: &'static str,
@@ -183,7 +185,7 @@ fn audit_09_an_interrupted_answer_and_a_refusal_are_classified_by_what_arrived()
 
 #[test]
 fn audit_10_sizes_are_limited() {
-    // One after another, because 64 MiB keep unoptimised programs busy for a long time.
+    // These rows run one after another, because an unoptimised program needs a long time for 64 MiB.
     check(Shape::ALL.into_iter().flat_map(large).chain(huge()).collect(), 1);
 }
 

@@ -1,5 +1,6 @@
-//! The structure of the source: a module uses only modules that `src/lib.rs` lists above it, only `json` writes JSON,
-//! and only `cli` reads the environment and uses the standard streams.
+//! Rules for the repository. In the source, a module uses only modules that `src/lib.rs` lists above it, only `json`
+//! writes JSON, and only `cli` reads the environment and uses the standard streams. Scripts are short, and SECURITY.md
+//! names tests that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -122,7 +123,7 @@ fn a_module_in_cli_is_used_by_more_than_one_program() {
 }
 
 #[test]
-fn no_two_modules_use_each_other() {
+fn no_two_sibling_modules_use_each_other() {
     let modules = modules();
     let names: Vec<&Vec<String>> = modules.keys().filter(|names| names.len() > 1).collect();
     let uses = |own: &Vec<String>, other: &Vec<String>| {
@@ -206,8 +207,8 @@ fn scripts_are_short_enough_to_read() {
     }
 }
 
-/// Returns the text of all tests in a directory.
-fn tests_in(directory: &str) -> String {
+/// Returns the text of all Rust files in a directory.
+fn sources_in(directory: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
     let files = WalkDir::new(root).into_iter().map(|entry| entry.expect("an entry"));
     let sources = files.filter(|file| file.path().extension().is_some_and(|it| it == "rs"));
@@ -218,10 +219,10 @@ fn tests_in(directory: &str) -> String {
 fn every_threat_has_tests_that_exist() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/SECURITY.md");
     let page = fs::read_to_string(page).expect("SECURITY.md");
-    let tests = [tests_in("tests"), tests_in("src")].concat();
+    let sources = [sources_in("tests"), sources_in("src")].concat();
     let test = Regex::new(r"#\[test\]\n(?: *#\[.*\]\n)* *fn (\w+)\(").expect("a pattern");
     let known: BTreeSet<&str> =
-        test.captures_iter(&tests).map(|test| test.extract::<1>().1[0]).collect();
+        test.captures_iter(&sources).map(|test| test.extract::<1>().1[0]).collect();
     let name = Regex::new(r"`(\w+)`").expect("a pattern");
     let mut rows = 0;
     for row in page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| threat")) {

@@ -1,4 +1,4 @@
-//! Signals during an answer: no record is written in part, and the text that was shown is kept.
+//! Signals during an answer: no record is written in part, and the text that was shown is kept, except after SIGKILL.
 
 use std::env;
 use std::io::Read;
@@ -40,7 +40,7 @@ fn interrupt(mut child: Child, shown: &mut impl Read, name: &str) -> (String, Ex
 }
 
 #[test]
-fn p_6_claw_call_records_the_text_it_showed_and_ends_by_the_signal() {
+fn p_6_claw_call_records_the_text_it_showed_and_is_ended_by_the_signal() {
     for shape in Shape::ALL {
         for (name, number) in signals() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());

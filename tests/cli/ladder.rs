@@ -71,8 +71,8 @@ fn branches() -> Vec<Branch> {
     ]
 }
 
-/// Returns a `claw-turn` command on `s.jsonl`, with a window so large that the guard acts only after a refusal, and
-/// without a checkpoint.
+/// Returns a `claw-turn` command on `s.jsonl`, with a window so large that the guard acts only after a refusal (unless
+/// `args` reserve most of it), and without a checkpoint.
 fn turn(sandbox: &Sandbox, env: &[(String, String)], args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(env.iter().cloned());
     let usual = ["--no-checkpoint", "--window", "100000", "-m", PROMPT];

@@ -150,9 +150,9 @@ fn a_reply_whose_text_cannot_be_written_is_kept_and_requested_once() {
     }
 }
 
-/// As without --stream, the reply is kept, but the exit status is not 0.
+/// As without --stream, the reply is kept although it cannot be written, but the exit status is not 0.
 #[test]
-fn p_3_a_reply_that_cannot_be_shown_is_kept_but_is_not_a_success() {
+fn p_3_a_reply_that_cannot_be_shown_is_kept_but_the_turn_fails() {
     for shape in Shape::ALL {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         scripted(&sandbox, &provider, shape, "$1 >/dev/full")
@@ -166,7 +166,8 @@ fn p_3_a_reply_that_cannot_be_shown_is_kept_but_is_not_a_success() {
 
 // ---- all steps of the guard ------------------------------------------------------------------------------
 
-/// Returns a conversation with long results and long prose, which fits only after both steps of the guard.
+/// Returns a conversation with results and prose so long that it fits only after both steps of the guard against
+/// overflows: shortening results, then summarising.
 fn long_conversation() -> Conversation {
     let conversation = (1..=6).fold(Conversation::new(), |conversation, n| {
         let conversation = conversation.user(&format!("Build target {n}.")).tool(log(150));
@@ -199,7 +200,7 @@ fn v59_the_reply_is_shown_once_however_many_steps_the_guard_takes() {
                 "{shown}"
             );
             assert_eq!(shown.lines().count(), 1, "expected one line: {shown}");
-            // The request for a summary is not a stream, and its answer is not shown.
+            // Requests for summaries do not ask for a stream, and their answers are not shown.
             let requests = provider.requests();
             let is_summary = |text: &str| text.contains("\n<conversation ");
             for request in &requests {

@@ -147,7 +147,7 @@ fn lock_replaces_an_expired_session_and_rejects_a_name_that_is_also_a_file() {
 }
 
 #[test]
-fn a_terminal_interrupts_and_stops_the_command_once() {
+fn ctrl_c_and_ctrl_z_reach_the_command_once() {
     if !can_run() || !hears(2) {
         return;
     }
@@ -176,7 +176,7 @@ fn a_terminal_interrupts_and_stops_the_command_once() {
 }
 
 #[test]
-fn a_stop_returns_the_terminal_only_after_the_command_stopped() {
+fn the_shell_gets_the_terminal_only_after_the_command_stopped() {
     if !can_run() || !hears(SIGTSTP) {
         return;
     }

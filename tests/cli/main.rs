@@ -1,5 +1,5 @@
-//! Tests that run the programs and scripts as users do. There is a module for each program and for each property that
-//! concerns several programs; the first lines of a module say what it checks.
+//! Tests that run the programs and scripts as users do. Most modules test one program, or one aspect of several
+//! programs; the first lines of each module say what it tests.
 
 #![allow(
     clippy::expect_used,

@@ -38,11 +38,11 @@ const ORDER: [&str; 19] = [
 ];
 
 /// Variables that our source does not name because libraries read them.
-const OF_LIBRARIES: [&str; 7] =
+const LIBRARY_VARIABLES: [&str; 7] =
     ["ALL_PROXY", "HTTPS_PROXY", "NO_COLOR", "NO_PROXY", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ"];
 
-/// Variables that a shell, mostly bash, sets for its own scripts.
-const OF_SHELLS: [&str; 6] =
+/// Variables of the shell itself, most of them specific to bash.
+const SHELL_VARIABLES: [&str; 6] =
     ["BASH_VERSINFO", "BASH_VERSION", "HISTFILE", "PIPESTATUS", "PPID", "READLINE_LINE"];
 
 // ---- pages, programs and sources -----------------------------------------------------------
@@ -135,7 +135,7 @@ impl Page {
             .collect()
     }
 
-    /// Returns the words after the macro `name` in the items of a section, such as `Ev` in ENVIRONMENT.
+    /// Returns the arguments of the items in a section that begin with the macro `name`, such as `Ev` in ENVIRONMENT.
     fn tagged(&self, title: &str, name: &str) -> BTreeSet<String> {
         let items = self.items(title).into_iter().filter(|item| item.first() == Some(&name));
         items.flat_map(|item| item[1..].to_vec()).filter(|w| *w != ",").map(Into::into).collect()
@@ -213,7 +213,8 @@ fn pages_document_the_options_of_help() {
             help.extend(options_of_help(&run.success().stdout_text()));
         }
         if scripts().contains(&page.name) {
-            // All settings are options of a script; its page documents only those that concern the script itself.
+            // A script accepts every setting as an option, but its page documents only those that matter to the
+            // script itself.
             let own = options_of_page(&page);
             help.retain(|option| own.contains(option) || !settings.contains(option));
         }
@@ -223,7 +224,7 @@ fn pages_document_the_options_of_help() {
     assert_no_complaints(&wrong);
 }
 
-/// Returns the options of all settings.
+/// Returns the names of the options for all settings, and of `--config` and `--profile`, without dashes.
 fn options_of_settings() -> BTreeSet<String> {
     let run = Sandbox::new().cmd("claw-config").args(["list", "--json"]).assert();
     let flags =
@@ -326,7 +327,7 @@ fn descriptions_of_page(page: &Page) -> BTreeMap<String, String> {
     descriptions
 }
 
-/// Returns the words of a line of a page, without macros.
+/// Returns the text of a line of a page, without macros.
 fn words_of(line: &str) -> String {
     let Some(line) = line.strip_prefix('.') else { return plain(line) };
     // Leave out the section number of a page.
@@ -464,7 +465,7 @@ fn audit_31_the_overview_and_the_context_command_report_the_same_size() {
 
 #[test]
 fn documented_variables_are_those_that_the_source_reads() {
-    let mut variables: BTreeSet<String> = OF_LIBRARIES.map(str::to_owned).into();
+    let mut variables: BTreeSet<String> = LIBRARY_VARIABLES.map(str::to_owned).into();
     for (path, code) in source() {
         let is_script = path.extension().is_none();
         variables.extend(if is_script { shell_variables(&code) } else { rust_variables(&code) });
@@ -488,8 +489,8 @@ fn documented_variables_are_those_that_the_source_reads() {
     assert_no_complaints(&wrong);
 }
 
-/// Returns the variables that Rust code names: literals in capitals. Variables that cargo sets at build time
-/// are not part of the environment.
+/// Returns the environment variables that Rust code names: the string literals of capitals that contain an
+/// underscore, and `COLUMNS`, `HOME` and `TERM` if they are read. Variables that cargo sets at build time are left out.
 fn rust_variables(code: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
     let mut names = literals(code, is_name, '_');
@@ -499,12 +500,12 @@ fn rust_variables(code: &str) -> BTreeSet<String> {
     names
 }
 
-/// Returns the variables in capitals that a script expands.
+/// Returns the variables in capitals that a script expands, except the shell's own.
 fn shell_variables(code: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
     let uses = code.split('$').skip(1).map(|rest| rest.strip_prefix('{').unwrap_or(rest));
     let names = uses.map(|rest| &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())]);
-    let names = names.filter(|name| name.len() > 1 && !OF_SHELLS.contains(name));
+    let names = names.filter(|name| name.len() > 1 && !SHELL_VARIABLES.contains(name));
     names.map(str::to_owned).collect()
 }
 
@@ -697,7 +698,8 @@ fn commands_in(section: &[&str]) -> Vec<Example> {
     examples(lines)
 }
 
-/// Returns the commands in a terminal session: a command begins with `$`, and its further lines with `>`.
+/// Returns the commands in a terminal session with the lines that each prints. A command begins with `$`, and its
+/// further lines with `>`.
 pub fn examples(lines: Vec<String>) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     for line in lines {
@@ -726,7 +728,8 @@ fn escaped(line: &str) -> String {
     if line.starts_with('.') { format!(r"\&{line}") } else { line }
 }
 
-/// Runs the examples of a page. With `CLAW_BLESS=1`, writes their output into the page.
+/// Runs the examples of a page and returns a complaint for each whose output differs. With `CLAW_BLESS=1`, writes the
+/// output into the page instead.
 fn try_examples(page: &Page, examples: &[Example]) -> Vec<String> {
     let parts = printed_by(examples);
     if std::env::var_os("CLAW_BLESS").is_some() {

@@ -78,7 +78,7 @@ fn a_prompt_larger_than_the_window_is_not_sent() {
     assert_eq!(provider.requests().len(), 0);
 }
 
-/// Checks that claw-truncate shortens a long result with the error record in `why`.
+/// Checks that claw-truncate shortens a long result when it is given the error record in the file `why`.
 fn assert_truncate_uses_failure(sandbox: &Sandbox) {
     let messages = [
         json!({"role": "user", "content": "hi"}),
@@ -165,7 +165,7 @@ fn k_4_an_estimate_that_is_too_high_is_not_an_overflow() {
     let log = log(150);
     let counted = log.len() as u64 / 4;
     for (messages, count) in [
-        // A short text and a tool definition, whose size the estimate overstates.
+        // A short text with a tool definition: the estimate overstates the size of the definition.
         (user(words(500)), 560),
         // Lines that resemble each other.
         (user(log), counted),
@@ -181,7 +181,7 @@ fn k_4_an_estimate_that_is_too_high_is_not_an_overflow() {
 }
 
 #[test]
-fn a_busy_server_is_retried() {
+fn a_busy_server_is_retried_but_an_unknown_model_is_an_error() {
     let provider = FakeProvider::new();
     let busy = "server busy, please try again.  maximum pending requests exceeded";
     provider.script(Step::error(503, "", busy));

@@ -109,8 +109,8 @@ fn records_with_meta_describe_the_request_and_can_be_appended() {
 
 // ---- prices ----------------------------------------------------------------------------------
 
-/// Runs a call with a price file. The provider reports 1000 input tokens and 100 output tokens; if its API has a count
-/// for tokens that were read from a cache, 600 of the input tokens were.
+/// Runs a call with a price file. The provider reports 1000 input tokens and 100 output tokens. If its API counts the
+/// tokens that were read from a cache, it reports 600 of the input tokens as such.
 fn priced(shape: Shape, prices: &str, args: &[&str]) -> Assert {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sandbox.write("prices", prices);
@@ -258,7 +258,7 @@ fn a_failed_count_is_classified_like_a_failed_call() {
 /// Status 141, a broken pipe, usually ends a pipeline quietly. Here it means that the command that counts tokens
 /// failed, so it is reported.
 #[test]
-fn an_abnormal_end_of_the_counter_is_reported() {
+fn a_failure_of_the_counting_command_is_reported() {
     let sandbox = Sandbox::new();
     for (command, status) in [("exit 141 #", 69), ("exit 75 #", 75), ("kill -9 $$ #", 69)] {
         let args = ["--count", "api", "--call", command];
@@ -343,7 +343,7 @@ fn audit_17_a_base_url_may_name_the_endpoint_and_have_a_query() {
 }
 
 #[test]
-fn audit_17_azure_gets_its_key_in_the_api_key_header() {
+fn audit_17_azure_gets_a_key_or_a_token_in_the_matching_header() {
     let url = "https://name.openai.azure.com/openai/deployments/gpt-5?api-version=2024-10-21";
     for (variable, header) in
         [("AZURE_OPENAI_API_KEY", "api-key"), ("AZURE_OPENAI_AD_TOKEN", "authorization")]

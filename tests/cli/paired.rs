@@ -81,7 +81,7 @@ fn audit_01_a_reply_never_ends_in_thinking() {
         (vec![assistant(json!([t, x, t]))], "u:p a:T+x u:q", 1),
         (vec![assistant(json!([t, x, r, blank]))], "u:p a:T+x u:q", 1),
         (vec![assistant(json!([x])), assistant(json!([t]))], "u:p a:x u:q", 1),
-        // Thinking before a call, in one record or in two, belongs to the call.
+        // Thinking is kept if a call or text follows, in the same record or in the next one.
         (vec![assistant(json!([t, r, used]))], "u:p a:T+R+call c u:(int+q", 0),
         (vec![assistant(json!([t])), call("c"), result("c", "done")], "u:p a:T+call c u:done+q", 0),
         (vec![assistant(json!([t])), assistant(json!([x]))], "u:p a:T+x u:q", 0),
@@ -165,7 +165,7 @@ fn audit_22_a_result_after_its_call_replaces_a_result_before_the_call() {
             found
         );
     }
-    // Although an earlier result has its id, the call counts as open, so its tool runs.
+    // Although an earlier result has the same id, the call counts as open, so its tool will be run.
     rebuild(&[orphan, user("p"), call("x")], &["--open"])
         .success()
         .stdout(contains(r#""tool_use_id":"x""#));
@@ -173,7 +173,7 @@ fn audit_22_a_result_after_its_call_replaces_a_result_before_the_call() {
 
 /// A result belongs to the nearest call before it, even if an older call with the same id has no result.
 #[test]
-fn audit_22_a_second_result_does_not_go_to_an_older_call_with_its_id() {
+fn audit_22_a_second_result_does_not_go_to_an_older_call_with_the_same_id() {
     let records =
         [call("x"), user("stop"), call("x"), result("x", "real"), result("x", "again"), user("p")];
     let run = rebuild(&records, &[]);

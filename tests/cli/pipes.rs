@@ -1,5 +1,6 @@
-//! The programs of a pipeline: closed, missing and bad input, slow readers and readers that have exited, full
-//! outputs. On bad input, each program ends with the documented status and one line, and changes no file.
+//! Tests how the programs of a pipeline handle input that is closed, missing or invalid, readers that are slow or have
+//! exited, and a full disk. On bad input, each program exits with the documented status, prints one line, and changes
+//! no file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -95,7 +96,7 @@ fn sh(sandbox: &Sandbox, program: &Program, script: &str) -> Cmd {
     sandbox.sh(&script.replace("CMD", program.usual)).timeout(Duration::from_secs(20))
 }
 
-/// Checks that the program wrote one line, which begins with its name.
+/// Checks that the program wrote one line to standard error, beginning with the program's name.
 #[track_caller]
 fn one_line(run: &Assert, program: &Program) {
     assert!(
@@ -272,7 +273,7 @@ fn if_tee_fails_append_reports_that_the_file_has_the_records() {
     assert_eq!(sandbox.read_json("s.jsonl")[0]["content"], "hi");
 }
 
-/// Reads the output of a command slowly.
+/// Reads the output of a command slowly, and checks that the command succeeds.
 #[track_caller]
 fn read_slowly(cmd: Cmd) -> Vec<u8> {
     let mut child = cmd.spawn();

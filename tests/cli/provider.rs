@@ -243,7 +243,7 @@ fn a3_call_ids_are_unique_and_have_one_result_each() {
 }
 
 #[test]
-fn a4_ids_consist_of_word_characters() {
+fn a4_ids_consist_of_ascii_letters_digits_underscores_and_hyphens() {
     for id in ["", "a b", "a.b", "é", "call|1"] {
         let why = "messages.1.content.0.tool_use.id: String should match pattern \
                    '^[a-zA-Z0-9_-]+$'";
@@ -599,7 +599,7 @@ fn headers_are_checked() {
 }
 
 #[test]
-fn the_key_stays_out_of_the_body() {
+fn a_body_that_contains_the_api_key_is_refused() {
     let leak = user_blocks(json!(format!("my key is {API_KEY}!")));
     refused(&leak, "key", "the API key must not appear in the body");
     passes(&user_blocks(json!("my key is test-kex!")));
@@ -830,8 +830,8 @@ fn the_server_stops_when_it_is_dropped() {
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(provider);
-    // Another process may have taken the port by now, so check that this connection is closed instead of
-    // opening a second one.
+    // Another process may have taken the port by now, so a second connection would prove nothing. Check that this one
+    // is closed.
     stream.read_to_end(&mut Vec::new()).expect("the end of the request");
 }
 

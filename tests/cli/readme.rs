@@ -1,5 +1,6 @@
-//! README.md: what its examples print, commands that a reader copies, links, and its translations. Nothing here needs a
-//! network or an account.
+//! Checks README.md and its translations: the examples print what the text says, the commands that a reader would copy
+//! work, and every link has a target. The links of the other documents are checked, too. Nothing here needs a network
+//! or an account.
 
 use std::fs;
 use std::path::Path;
@@ -113,7 +114,7 @@ fn a_first_time_reader_sees_what_each_readme_says() {
     Sandbox::new().sh(r#"sh "$@""#).arg("sh").arg(script).args(files).assert().success();
 }
 
-/// Returns the lines of a block without their comments, because translations translate the comments.
+/// Returns the lines of a block without its comments, because the translations translate them.
 fn without_comments(block: Vec<&str>) -> Vec<&str> {
     let code =
         block.into_iter().map(|line| line.split(" # ").next().unwrap_or_default().trim_end());

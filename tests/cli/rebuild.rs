@@ -1,5 +1,6 @@
 //! claw-rebuild: transcripts of other programs become messages that a provider accepts. No content is lost,
-//! and bytes change only where they must. View records, options and findings are tested here, too.
+//! and bytes change only where they must. Options, findings, and records that change what is sent (compactions,
+//! truncations and retractions, called view records) are tested here, too.
 
 use std::collections::HashMap;
 use std::env;
@@ -260,7 +261,7 @@ fn a_provider_accepts_transcripts_that_it_refuses_from_claw0() {
 
 // ---- appended records extend only the end ---------------------------------------------------
 
-/// Returns transcripts whose prefixes are difficult to rebuild, without late results and view records.
+/// Returns transcripts whose prefixes are difficult to rebuild. None of them has late results or view records.
 fn difficult() -> Vec<(String, String)> {
     let thinking =
         r#"{"type":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"}]}"#;
@@ -551,8 +552,8 @@ fn every_cut_and_turn_can_be_undone() {
 
 /// Without a hint (`first_kept_offset`), the first kept record of a compaction is the nearest record before it whose
 /// line has the id without escapes. The result must not depend on whether ids are searched for or looked up in an
-/// index. The index is built when a second id is not found, so the test appends 0 to 3 compactions whose id does not
-/// exist.
+/// index. The index is built when a second id is not found, so the test appends 0 to 3 compactions whose first kept
+/// record does not exist.
 #[test]
 fn audit_24_an_id_with_escapes_is_found_only_by_a_hint() {
     let escaped = r#"{"id":"caf\u00e9","type":"user","content":"escaped"}"#;
@@ -885,7 +886,7 @@ fn v4_both_records_of_a_fused_line_are_recovered() {
 // ---- view records ---------------------------------------------------------------------------
 
 const UNDERSTOOD: &str =
-    r#"{"role":"assistant","content":"Understood. I go on from this summary."}"#;
+    r#"{"role":"assistant","content":"Agreed. Let me build on this summary."}"#;
 
 /// Returns the messages of [`three_turns`] after a compaction that keeps only the last turn.
 fn last_turn_under(summary: &str) -> Vec<String> {
@@ -940,7 +941,7 @@ fn v30_a_missing_first_kept_record_drops_nothing() {
     let run = rebuild(&text, &[]).success();
     assert_eq!(run.lines(), messages_of_turns());
     run.stderr(contains("unknown-first-kept: '<stdin>' line 10, ")).stderr(contains("'nowhere'"));
-    // The compaction before it applies, as if the newer one did not exist.
+    // An older compaction applies, as if the newer one did not exist.
     let text = three_turns_and(&[compaction("v1", "S", "u3"), compaction("v2", "T", "nowhere")]);
     assert_eq!(rebuild(&text, &[]).success().lines(), last_turn_under("S"));
     // A compaction cannot keep a record that follows it.
@@ -1148,7 +1149,7 @@ fn d3_records_before_the_first_kept_record_are_never_read() {
 }
 
 #[test]
-fn a_finding_in_the_kept_part_has_its_byte_and_no_line() {
+fn a_finding_in_the_kept_part_states_its_byte_offset_but_no_line_number() {
     let sandbox = Sandbox::new();
     let torn = r#"{"type":"user","content":"torn"#.to_owned();
     let records = [user("u3", "q3"), torn, reply("r3", "a3"), compaction("v1", "S", "u3")];

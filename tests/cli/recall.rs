@@ -15,7 +15,8 @@ struct Table {
     header: String,
     /// The rows of the `local` strategy for one, three and ten compactions.
     rows: Vec<String>,
-    /// The rows for the held-out sessions, for which no phrase of the strategy was written.
+    /// The rows of the `local` strategy for the held-out sessions. No phrase of the strategy was written for these
+    /// sessions.
     held_out: Vec<String>,
     /// The rows of the `replay` strategy, whose summaries are replayed from recordings of a model.
     replay: Vec<String>,

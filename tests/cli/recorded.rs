@@ -101,7 +101,7 @@ fn a_conversation_that_ends_with_a_reply_is_not_sent() {
 /// The provider refuses the first request, and also the second, in which results are shortened. Then the model writes a
 /// summary, and answers the request that begins with it.
 #[test]
-fn a_recorded_model_passes_every_stage_without_a_network() {
+fn the_recorded_demo_succeeds_after_two_overflows_and_a_summary() {
     let sandbox = Sandbox::new();
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/dev/demo");
     sandbox

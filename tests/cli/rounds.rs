@@ -274,7 +274,7 @@ fn v63_no_call_with_a_result_runs_again_after_a_kill_at_any_moment() {
 }
 
 #[test]
-fn the_reply_of_each_round_is_shown_as_it_arrives() {
+fn the_reply_of_each_round_is_shown_with_and_without_stream() {
     for args in [&[][..], &["--stream"]] {
         let (sandbox, provider) = (sandbox_with(&[("work", WORK)]), FakeProvider::new());
         provider.script(call(1, "work"));

@@ -37,18 +37,18 @@ impl Validator {
         Validator { schemas, index }
     }
 
-    /// Returns the errors in a value, with their places.
+    /// Checks a value. Fails with its errors and their places.
     fn validate(&self, value: &Value) -> Result<(), String> {
         self.schemas.validate(value, self.index).map_err(|error| error.to_string())
     }
 }
 
-/// Returns the schema of records that every reader must accept.
+/// Returns a validator for records that every reader must accept.
 fn readable() -> Validator {
     Validator::new(schema())
 }
 
-/// Returns the schema of records that `claw-append` writes.
+/// Returns a validator for records that `claw-append` writes.
 fn written() -> Validator {
     let mut schema = schema();
     schema["$ref"] = json!("#/$defs/written");

@@ -404,7 +404,7 @@ fn v66_the_request_after_any_reply_is_legal_in_every_shape() {
 // ---- failures --------------------------------------------------------------------------------
 
 #[test]
-fn a_refusal_ends_with_its_status_in_every_shape() {
+fn a_refusal_has_the_documented_exit_status_in_every_shape() {
     for shape in Shape::ALL {
         for (status, exit) in [
             (400, 76),
@@ -464,7 +464,7 @@ fn the_window_that_an_overflow_states_is_remembered_in_every_shape() {
     }
 }
 
-/// Uses vLLM's error message.
+/// The error message is vLLM's.
 #[test]
 fn j_2_the_output_limit_is_lowered_once_for_chat_completions() {
     let refusal = "This model's maximum context length is 4096 tokens. However, you requested 5000 \

@@ -27,7 +27,7 @@ fn installed_shells() -> Vec<&'static [&'static str]> {
 }
 
 /// A script that evaluates its settings, prints the values that it received, each followed by a NUL byte, and copies
-/// standard input.
+/// standard input, to which the settings redirect the message.
 const SCRIPT: &str = r#"
 settings=$(claw-config shell turn -- "$@") || exit
 eval "$settings"

@@ -373,7 +373,7 @@ fn audit_30_code_is_coloured() {
 }
 
 #[test]
-fn audit_30_text_shows_commands_whole() {
+fn audit_30_the_text_format_shows_whole_commands() {
     let command = format!("for file in {}; do\n\techo $file\ndone", "a-long-name ".repeat(12));
     let input = serde_json::json!({"command": command, "content": "x\n".repeat(20)});
     let call = format!(
@@ -410,7 +410,7 @@ fn audit_30_prompts_are_listed_and_times_are_shown() {
 }
 
 #[test]
-fn audit_30_a_page_declares_its_language_and_those_of_messages() {
+fn audit_30_a_page_declares_its_language_and_the_languages_of_messages() {
     let japanese = "これは日本語の文章です。とても長い文章です。テストのために書きました。";
     let english = "Please read the whole file and tell me what is wrong with it.";
     let page = |records: &str| show(records, &["--format", "html"]);
@@ -427,7 +427,7 @@ fn audit_30_a_page_declares_its_language_and_those_of_messages() {
 // ---- hostile content ------------------------------------------------------------------------
 
 #[test]
-fn no_format_contains_control_characters_of_the_input() {
+fn no_format_passes_on_control_characters() {
     for format in ["text", "markdown", "html"] {
         for args in [&[][..], &["--full"]] {
             let run = show_file("show/hostile.jsonl", &[args, &["--format", format]].concat())

@@ -119,7 +119,7 @@ fn v73_a_checkpoint_replaces_exactly_the_messages_that_it_covers() {
 }
 
 #[test]
-fn audit_05_a_fresh_checkpoint_leaves_the_newest_messages() {
+fn audit_05_a_fresh_checkpoint_keeps_the_newest_messages() {
     let sandbox = with_model();
     let kept = |count: usize, args: &[&str]| {
         let last = format!("id{}", count - 1);
@@ -423,8 +423,8 @@ fn v74_sixteen_concurrent_programs_lose_no_line_of_the_log() {
     assert_eq!(keys.len(), 16, "{log:?}");
 }
 
-/// The environment variables name the conversation's model, so a model of another provider must be named with
-/// `--via`.
+/// The environment variables that name a model name the conversation's. They give no default for another provider, so
+/// `--via` must state the model, too.
 #[test]
 fn m7_a_model_of_another_provider_must_be_named() {
     let sandbox = with_model();

@@ -1,4 +1,4 @@
-//! Costs of replies, and limits on them.
+//! The cost of replies, limits on tokens and cost, and the description of a request that `claw-call --meta` records.
 
 use predicates::str::contains;
 use serde_json::{Value, json};

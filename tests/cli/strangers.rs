@@ -211,7 +211,7 @@ fn audit_13_input_without_messages_or_records_is_refused_with_advice() {
             "'claw-append --user' turns text into a record",
         ),
     ] {
-        // claw-estimate reads transcripts as well, of other programs too.
+        // claw-estimate also reads transcripts, including those of other programs.
         let readers = match text == STRANGERS[0].0 {
             true => &["claw-estimate", "claw-truncate", "claw-compact", "claw-call"][..],
             false => &["claw-truncate", "claw-compact", "claw-call"],

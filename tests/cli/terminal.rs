@@ -24,7 +24,7 @@ fn assert_harmless(text: &str) {
     assert!(odd.is_empty(), "{odd:?} in {text:?}");
 }
 
-/// Checks that standard error is harmless and shows the text escaped, in both log formats.
+/// Checks that standard error is harmless and shows [`EVIL`] escaped, in both log formats.
 #[track_caller]
 fn assert_escaped(run: impl Fn(&[&str]) -> Assert) {
     for (form, shown) in [("text", SHOWN), ("json", SHOWN_JSON)] {

@@ -1,5 +1,5 @@
-//! The three bundled tools, which stay inside the workspace, and directories of tools, which programs describe to the
-//! model.
+//! The three bundled tools: they do what they say, and stay inside the workspace. Directories of tools: their
+//! descriptions are sent to the model, and count as part of the request.
 
 use std::path::Path;
 
@@ -59,7 +59,7 @@ fn the_bundled_tools_do_what_their_descriptions_say() {
 }
 
 #[test]
-fn t_4_no_path_of_a_model_leads_out_of_the_workspace() {
+fn t_4_no_path_from_the_model_reaches_outside_the_workspace() {
     let sandbox = workspace();
     let secret = sandbox.path("secret").display().to_string();
     let paths = [
@@ -142,7 +142,7 @@ const DESCRIPTIONS: &str = concat!(
 
 #[cfg(feature = "http")]
 #[test]
-fn a_directory_is_described_as_its_tools_sorted_by_name() {
+fn the_descriptions_in_a_directory_are_sent_sorted_by_name() {
     let sandbox = directory();
     let dry = |tools: &str| {
         let cmd = sandbox.cmd("claw-call").args(["--provider", "offline", "--dry-run"]);

@@ -246,7 +246,7 @@ fn t5_an_address_with_a_password_is_refused_without_showing_it() {
 
 // ---- proxies ---------------------------------------------------------------------------------
 
-/// Returns a `claw-call` command that uses a proxy, which a variable configures.
+/// Returns a `claw-call` command with the proxy in `HTTPS_PROXY`.
 fn by_proxy(server: &Secure, url: &str, proxy: &str) -> Cmd {
     let cmd = call(&server.sandbox, url).args(["--ca", "ca.pem"]);
     cmd.env_remove("NO_PROXY").env("HTTPS_PROXY", proxy)

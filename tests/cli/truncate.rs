@@ -439,7 +439,7 @@ fn a_second_truncation_record_replaces_the_first() {
 }
 
 #[test]
-fn v37_d32_an_earlier_count_is_stale_in_a_pipe_too() {
+fn v37_d32_a_count_from_before_a_truncation_is_ignored_in_a_pipe_too() {
     let sandbox = Sandbox::new();
     let usage = json!({"input_tokens": 90_000, "output_tokens": 5});
     let counted = json!({"type": "assistant", "content": "Seen.", "usage": usage});

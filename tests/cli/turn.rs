@@ -287,7 +287,7 @@ fn v65_the_output_limit_is_lowered_before_history_is_reduced() {
 }
 
 #[test]
-fn v67_d43_a_restart_begins_with_a_request_that_fits() {
+fn v67_d43_the_next_turn_begins_with_a_request_that_fits() {
     for (conversation, window, stages) in
         [(builds(), 8000, 1), (chat(), 4000, 1), (builds_and_chat(), 4000, 2)]
     {
@@ -370,7 +370,7 @@ fn l7_results_are_shortened_if_an_early_compaction_saves_nothing() {
 }
 
 #[test]
-fn m9_the_no_guard_option_limits_a_turn_to_one_request() {
+fn m9_with_no_guard_a_turn_ends_at_the_first_overflow() {
     let (case, run) = Case::new(&builds(), &[Step::Overflow], &["--no-guard"]);
     run.code(3)
         .stdout("")
@@ -538,7 +538,7 @@ fn stdout_has_only_the_text_of_the_reply() {
 }
 
 #[test]
-fn p3_a_reply_that_cannot_be_written_is_kept_and_fails() {
+fn p3_a_reply_that_cannot_be_written_is_kept_and_the_turn_fails() {
     let sandbox = Sandbox::new();
     let command = "claw-turn --provider offline -m hi s.jsonl";
     sandbox.sh(&format!("{command} >/dev/full")).assert().code(74).stderr(contains("'<stdout>'"));
@@ -648,7 +648,7 @@ fn the_model_can_be_any_program_that_reads_messages_and_writes_records() {
 // ---- portability -----------------------------------------------------------------------------
 
 #[test]
-fn the_offline_provider_passes_every_stage() {
+fn every_stage_runs_with_the_offline_provider() {
     let sandbox = Sandbox::new();
     builds_and_chat().append(&sandbox, "s.jsonl");
     let args = ["--provider", "offline", "--window", "4000", "--no-proactive"];
@@ -664,7 +664,7 @@ fn the_offline_provider_passes_every_stage() {
 }
 
 #[test]
-fn a_transcript_of_another_program_passes_every_stage() {
+fn every_stage_runs_on_a_transcript_of_another_program() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new().window(4000);
     // Records without ids are identified by their offsets.

@@ -17,7 +17,7 @@ const TURNS: [usize; 2] = [24, 500];
 const MAX_CALLS: usize = 3 + 2 * 3;
 
 /// The beginning of the first prompt; [`RULES`] follow. The fake provider's replies repeat the first hundred characters
-/// of a prompt. This text is longer, so that they do not repeat the rules.
+/// of a prompt. This text is longer than that, so no reply repeats the rules.
 const GREETING: &str = "Hello! Over the next days we are going to look after the website of a small \
                         museum in Lyon, its pages, its pictures and its shop.";
 const RULES: &str = "Never push to main. Always answer in French. You must not delete pictures without \
@@ -39,7 +39,7 @@ fn prompt(turn: usize) -> String {
     }
 }
 
-/// Appends a tool call and its long result, as some turns have before their prompt.
+/// Appends a tool call and its long result. Some turns have these before their prompt.
 fn tool(sandbox: &Sandbox, turn: usize) {
     let id = format!("call_{turn}");
     let call =

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 /// The largest number of texts to compare. Without a limit, deeply nested text would be read again at every level.
 const MAX_TEXTS: usize = 100;
 
-/// Returns true if `text` is an object. Also compares the two parsers on everything inside it: members of
-/// objects, elements of arrays, and so on.
+/// Returns true if `text` is an object. Also compares the two parsers on the objects and arrays inside it, up to
+/// [`MAX_TEXTS`].
 ///
 /// # Errors
 /// Reports where the parsers disagree.
@@ -24,8 +24,8 @@ pub fn on(text: &str) -> Result<bool, String> {
     Ok(is_object.unwrap_or_default())
 }
 
-/// Checks that, if the text is followed by further text, the first object that the scanner finds is also an object to
-/// serde_json and has no line feed.
+/// Compares the two parsers on the first object that the scanner finds if the text is followed by a line feed and by
+/// itself again. Also checks that this object has no line feed.
 fn among_others(text: &str) -> Result<(), String> {
     let (mut spans, many) = (Vec::new(), [text, "\n", text].concat());
     let Some((end, _)) = Object::scan(&many, &mut spans) else { return Ok(()) };
@@ -39,7 +39,8 @@ fn among_others(text: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the values in an object that are objects or arrays; `None` if the text is not an object.
+/// Returns the values in an object that are objects or arrays; `None` if the text is not an object. Fails if the
+/// parsers disagree.
 fn members(text: &str) -> Result<Option<Vec<&str>>, String> {
     let (fast, slow) = match (Object::parse(text), Object::parse_slowly(text)) {
         (Ok(fast), Ok(slow)) => (fast, slow),
@@ -60,7 +61,8 @@ fn members(text: &str) -> Result<Option<Vec<&str>>, String> {
     Ok(Some(nested(fast.members().map(|member| member.value))))
 }
 
-/// Returns the elements of an array that are objects or arrays; `None` if the text is not an array.
+/// Returns the elements of an array that are objects or arrays; `None` if the text is not an array. Fails if the
+/// parsers disagree.
 fn elements(text: &str) -> Result<Option<Vec<&str>>, String> {
     let fast = json::elements(text);
     let slow: Option<Vec<&RawValue>> = serde_json::from_str(text).ok();

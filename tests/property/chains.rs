@@ -37,7 +37,8 @@ struct Session {
     state: u64,
 }
 
-/// Applies truncations, compactions from every source, checkpoints, retries and retractions, in a random order.
+/// Applies truncations, compactions from every source, checkpoints, retries and retractions in a random order, and
+/// checks the laws after each. Then undoes all of them and checks the messages.
 pub fn of_chains(conversation: &Conversation) -> Law {
     let bytes = conversation.write().bytes;
     // Some conversations are skipped, as in `of_views`: if a compaction covers a call and its first result, a second
@@ -93,8 +94,8 @@ impl Session {
         self.turn()
     }
 
-    /// Adds a turn: user text, which is pinned in about a third of the turns, a reply with a call, its result, and an
-    /// answer.
+    /// Adds a turn: a prompt, a reply with a call, the result of the call, and an answer. About a third of the prompts
+    /// are pinned.
     fn turn(&mut self) -> Law {
         let n = self.user_texts.len();
         let long = "many new words on a line ".repeat(1 + self.below(9) as usize);

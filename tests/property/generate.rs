@@ -48,7 +48,8 @@ const IDS: &[&str] = &["t1", "t2", "t:1", "t.1", "t_1", "t_1_2", "日本", " ", 
 /// Contents of empty results, as JSON.
 const EMPTY: &[&str] = &[r#""""#, r#"" ""#, "[]", "null", r#"[{"type":"text","text":"\n"}]"#];
 
-/// Members of records that add nothing to the messages, because of their type or because they are incomplete.
+/// Members of records that add nothing to the messages, because of their type or because they are incomplete or
+/// invalid.
 const SILENT: &[&str] = &[
     r#""type":"session","key":"a:b:c","label":"","created":"x","version":1"#,
     r#""type":"error","class":"overloaded","status":529,"message":"busy","model":"m""#,
@@ -113,7 +114,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Adds a turn in our own format: a reply, its calls as records, their results in any order.
+    /// Adds a turn in our own format: a prompt, a reply, its calls as records, their results in any order, and an
+    /// answer.
     fn own_turn(&mut self) {
         let (ask, look, end) = (self.words(true), self.words(false), self.words(false));
         self.add(Body::User(ask));

@@ -30,7 +30,7 @@ const PIECES: &[&str] = &[
     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 ];
 
-/// Returns an id to store, often one of `before` or a longer id that begins with it.
+/// Returns an id to store. It is often one of `before`, or begins with one of them.
 fn id(choices: &mut Choices, before: &[String]) -> String {
     let mut id = String::new();
     if !before.is_empty() && choices.one_in(2) {

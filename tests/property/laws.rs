@@ -29,7 +29,7 @@ pub fn values(messages: &[Message<'_>]) -> Result<Vec<Value>, String> {
 // ---- nothing is lost ------------------------------------------------------------------------
 
 /// Checks that every text and call that no view record hides appears once and in order, and that every result belongs
-/// to its call.
+/// to its call. Only repeated calls and the thinking at the end of a reply may be missing.
 fn nothing_is_lost(conversation: &Conversation, rebuilt: &Rebuilt) -> Law {
     let written = conversation.write();
     let view = model::view(conversation, &written);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::records::{Answer, Body, Call, Conversation, Form, Hint, Item, Piece, Written};
 use clawutils::messages::fold::{INTERRUPTED, NO_OUTPUT};
 
-/// The shown part of a conversation.
+/// The part of a conversation that no view record hides.
 pub struct View<'t> {
     /// The key of the compaction that applies.
     pub governing: Option<usize>,
@@ -18,7 +18,7 @@ pub struct View<'t> {
     pub shown: Vec<&'t Item>,
 }
 
-/// Returns the items of a conversation that are shown.
+/// Returns the part of a conversation that its compactions and retractions leave.
 pub fn view<'t>(conversation: &'t Conversation, written: &Written) -> View<'t> {
     let mut retracted = HashSet::new();
     let mut governing = None;
@@ -138,9 +138,12 @@ pub fn expected(view: &View<'_>, repeated: &HashSet<usize>) -> Contents {
     Contents { words, calls: calls.collect() }
 }
 
-/// Calls and results by id. A result belongs to the nearest call before it with its id, if that call has no result yet.
-/// Results that precede every call with their id wait for the next calls, one for each. A call takes such an
-/// early result when a user text or the next reply ends its own reply, unless a result has followed the call by then.
+/// The calls and results so far, by id.
+///
+/// A result belongs to the nearest earlier call with the same id, if that call has no result yet. A result that
+/// precedes every call with its id is early: it waits for the next such call, and each call gets at most one early
+/// result. A call keeps its early result only if no other result has followed the call by the end of its reply. A reply
+/// ends at a user text or at the next reply.
 #[derive(Default)]
 struct Pairs {
     calls: Vec<Asked>,

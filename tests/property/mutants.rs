@@ -224,7 +224,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-._".contains(&byte)
 }
 
-/// Returns the number of bytes of a string after its first quote.
+/// Returns the number of bytes of a string after its opening quote, including the closing quote.
 fn string_length(rest: &[u8]) -> usize {
     let mut at = 0;
     while at < rest.len() && rest[at] != b'"' {

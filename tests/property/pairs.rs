@@ -55,7 +55,8 @@ pub fn permutations<T: Clone>(list: Vec<T>) -> Vec<Vec<T>> {
     all
 }
 
-/// Checks that a provider accepts the messages, and that each call is followed by its own result.
+/// Checks that a provider accepts the messages, that each call is followed by its own result, and that rebuild reports
+/// nothing but late results.
 fn paired(records: &[&str]) -> Law {
     let user = [r#"{"type":"user","content":"go"}"#];
     let text = [&user, records, &user].concat().join("\n");

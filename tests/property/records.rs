@@ -75,7 +75,7 @@ pub enum Body {
     Retract {
         target: usize,
     },
-    /// The members of a record that is not part of the messages, or is incomplete.
+    /// The members of a record that adds nothing to the messages.
     Silent(&'static str),
     /// A line that is not a record.
     Junk(&'static [u8]),
@@ -181,8 +181,8 @@ impl Conversation {
         out
     }
 
-    /// Returns true if an item is on the same line as the item before it. From such a line, rebuild recovers only
-    /// complete records, and after a torn record only the last record.
+    /// Returns true if an item is written on the same line as the item before it. Two items share a line only where
+    /// rebuild can recover both: the first of them must be a complete record that does not follow a torn one.
     fn shares_line(&self, index: usize) -> bool {
         let Some([before, item]) = index.checked_sub(1).and_then(|at| self.items.get(at..=index))
         else {
@@ -308,7 +308,7 @@ fn truncation(record: &str, call: &str, text: &str, is_right: bool) -> String {
 }
 
 impl Body {
-    /// Returns true if the record changes how other records are shown.
+    /// Returns true if the record is a view record, which changes how other records are sent.
     pub fn is_view(&self) -> bool {
         matches!(self, Body::Compaction { .. } | Body::Truncation { .. } | Body::Retract { .. })
     }

@@ -1,6 +1,6 @@
 //! Laws of tool results that are shortened repeatedly: each record describes the original result, rebuilding
 //! with the records gives the messages that `truncate` produced, and retracting the records restores the
-//! original messages. The request is within the budget, if it can be.
+//! original messages. The request is within the budget, if that is possible.
 
 use super::any::{Law, lines, rebuild, same};
 use super::choices::Choices;
@@ -44,7 +44,8 @@ fn content(choices: &mut Choices) -> Value {
     (0..count).map(block).collect()
 }
 
-/// Returns the full text of a result, as `rebuild` returns it if there is no truncation record.
+/// Returns the original text that the truncation records of a result describe: a string, or the non-blank texts of a
+/// list, joined.
 fn text_of(content: &Value) -> String {
     let block_text = |block: &Value| {
         block["text"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)

@@ -264,7 +264,7 @@ const PIECES: &[&str] = &[
     "\0",
 ];
 
-/// Checks texts made of [`PIECES`] in every role and every kind of record.
+/// Checks a text made of [`PIECES`] that stands in the members of records of several types.
 pub fn of_texts(choices: &mut Choices) -> Law {
     let mut text = String::new();
     for _ in 0..1 + choices.below(24) {
@@ -319,7 +319,7 @@ fn headings(text: &str) -> usize {
         .count()
 }
 
-/// Checks Markdown that arrives in pieces: the output does not depend on the cuts, and has every word.
+/// Checks Markdown that arrives in pieces: the output is the same wherever the text is cut, and has every word.
 pub fn of_streams(choices: &mut Choices) -> Law {
     let mut text = String::new();
     for _ in 0..1 + choices.below(40) {

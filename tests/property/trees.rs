@@ -21,7 +21,7 @@ struct Tree<'c> {
     calls: usize,
 }
 
-/// Generates a tree from a seed, without damage.
+/// Generates a tree without damage.
 fn tree(choices: &mut Choices) -> Vec<Value> {
     let mut tree = Tree { choices, records: Vec::new(), calls: 0 };
     for _ in 0..1 + tree.choices.below(20) {
@@ -145,8 +145,8 @@ pub fn give_the_messages_of_their_path(seed: u64) -> Law {
     Ok(())
 }
 
-/// Checks that reading a damaged tree ends with sound messages, the same each time, and that the place of each finding
-/// is in the file.
+/// Checks that a damaged tree gives sound messages, the same each time, and that each finding states a place within the
+/// file.
 pub fn survive_damage(seed: u64) -> Law {
     let mut choices = Choices::seeded(seed);
     let mut records = tree(&mut choices);

@@ -1,4 +1,5 @@
-//! Laws of view records: the rebuilt messages are the planned messages, and every view record can be undone.
+//! Laws of view records, such as truncations and compactions: after one is appended, rebuilding gives the messages that
+//! were planned with it, and every view record can be undone.
 
 use std::collections::HashMap;
 
@@ -22,8 +23,8 @@ pub struct File {
     pub views: Vec<String>,
 }
 
-/// Checks a conversation that is truncated, and compacted three times with a new turn after each compaction. Then
-/// checks that retracting all view records restores the original messages.
+/// Truncates a conversation, compacts it three times with a new turn after each compaction, and checks each step. Then
+/// checks that retracting all view records gives the messages of the conversation and the new turns alone.
 pub fn of_views(conversation: &Conversation) -> Law {
     let mut file = File::new(conversation.write().bytes);
     let mut plain = File::new(file.bytes.clone());
@@ -101,14 +102,14 @@ fn gauge(messages: &[Message<'_>]) -> (Gauge, u64) {
     (gauge, gauge.tokens(request))
 }
 
-/// Checks that the estimate of the messages is the size that a stage reported.
+/// Checks that the estimate of the messages is the size that truncation or compaction reported.
 fn has_size(messages: &[Message<'_>], reported: u64) -> Law {
     let tokens = Estimate::of(Request { messages, ..Request::default() }, Method::Script).tokens;
     same("the reported size", &[tokens.to_string()], &[reported.to_string()])
 }
 
-/// Checks that rebuild shows what truncate shows once the records are appended, and that a second truncation changes
-/// nothing.
+/// Truncates the transcript and appends the records. Checks that rebuild then gives the truncated messages, and that a
+/// second truncation changes nothing.
 fn truncated(file: &mut File, tenths: u64) -> Law {
     let mut messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);
@@ -132,8 +133,8 @@ fn truncated(file: &mut File, tenths: u64) -> Law {
     is_accepted(&rebuilt, &file.bytes)
 }
 
-/// Checks that rebuild shows what compact shows once the record is appended, even if the record's offset for the first
-/// kept record is wrong or missing.
+/// Compacts the transcript and appends the record. Checks that rebuild then gives the planned messages, even if the
+/// record's offset for the first kept record is wrong or missing.
 fn compacted(file: &mut File, turn: usize) -> Law {
     let messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);

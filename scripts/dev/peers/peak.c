@@ -1,5 +1,5 @@
 /* Runs a program with its output to /dev/null, and prints its peak memory in KiB. The peak includes the memory of the
- * process that starts the program, so this one is small. */
+ * process that starts the program, so this process must be small. */
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // Rebuilds the messages of a transcript by the rules of rebuild.py. The first argument selects how the file is read:
-// "string" reads it as one string (at most 512 MiB, the longest string of V8) and splits it, "lines" uses the module
-// readline, and "bytes" decodes each line separately, which is the fastest.
+// "string" reads it as one string (at most 512 MiB, the longest string of V8) and splits that, "lines" uses the module
+// readline, and "bytes" decodes each line separately, which is the fastest way.
 "use strict";
 
 const fs = require("fs");

@@ -1,4 +1,5 @@
-"""The classes of characters. The weight of a character depends on its class and on the class of the one before it."""
+"""The classes of characters, and groups of these classes. The weight of a character depends on its own class and on
+the group of the character before it."""
 
 LOWER = "abcdefghijklmnopqrstuvwxyz"
 SIGNS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -43,7 +44,7 @@ RANGES = [
 CAPITALS = ("AEIOU", "BCDGPT", "FHKLMNRSV", "JQWXYZ")
 
 BEFORE = {
-    # The groups of classes that a character can follow. A class that is not listed is a group of its own.
+    # The classes of each group. A class that is not listed is a group of its own.
     "open": "[{", "close": "]}", "other signs": "!$%&+?@^`|~",
     "latin": ["accents", "accents upper", "latin a", "latin b", "latin c", "ipa", "marks"],
     "greek": ["greek", "greek lower", "greek far"],

@@ -21,8 +21,8 @@ def unpacked(text):
 
 
 def normalized(text, form):
-    """Returns a normalized text and, for each of its characters, the index of the original character; None instead of
-    the indexes if the text was already normalized."""
+    """Returns a normalized text and, for each of its characters, the index of the original character. Returns the text
+    itself and None if the text needs no normalization."""
     if form is None or unicodedata.is_normalized(form, text):
         return text, None
     parts = [unicodedata.normalize(form, c) for c in text]
@@ -91,8 +91,8 @@ def counters(cache):
 
 
 SCALE = {"claude": 1.10}
-"""The tokens that the current tokenizer of a vendor counts for each token of the public one. The factor for Claude was
-measured with the provider's counts of tool results in a real session with claude-sonnet-4-5."""
+"""The number of tokens that the current tokenizer of a vendor counts for each token of the vendor's public one. The
+factor for Claude was measured with the provider's counts of tool results in a real session with claude-sonnet-4-5."""
 
 
 def count(cache, texts):

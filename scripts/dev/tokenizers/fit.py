@@ -15,11 +15,12 @@ LEVELS = list(range(32)) + sorted({round(32 * 1.0364 ** k) for k in range(58)} |
 CHUNK = 2000
 """The approximate number of characters in each row of the system of equations."""
 UNDER = 4
-"""How many times worse an estimate that is too low is than one that is too high."""
+"""The penalty for an estimate that is too low, relative to that for an estimate that is too high."""
 SLACK = 1.05
 """The factor by which fitted weights are raised: most texts are then estimated a little too high."""
 FLOORS = {"old scripts": 2.6, "astral": 3.0, "arabic other": 2.4}
-"""The least weights, in tokens, of classes whose characters belong to many languages. Tokenizers know few of them."""
+"""The minimum weights, in tokens, of classes whose characters belong to many scripts. Tokenizers have tokens for few of
+these characters."""
 
 
 class Pairs:
@@ -89,7 +90,8 @@ def weights_of_chunks(texts, text_of, fitted):
 
 
 def solve(matrix, counted, prior, weights, strictness):
-    """Minimises the squared relative errors, with `strictness` times the weight for estimates that are too low."""
+    """Returns the weights that minimise the squared relative errors. If an estimate is too low, its error counts
+    `strictness` times as much."""
     scale = numpy.sqrt(weights) / counted
     rows = (scipy.sparse.diags(scale) @ matrix).tocsr()
     columns, wanted = rows.T.tocsr(), scale * counted
@@ -121,9 +123,9 @@ def fit(cache, texts):
     for name in counts:
         weights = solve(matrix[fitted], counts[name][fitted], priors[name], pairs.weights[fitted], strictness)
         tables[name] = levels((weights * SLACK).reshape(-1, pairs.columns), pairs)
-        error = numpy.array(LEVELS)[tables[name]].ravel() / UNIT
-        held = (matrix[~fitted] @ error).sum() / counts[name][~fitted].sum() - 1
-        print(f"{name}: {held:+.1%} on the other half", flush=True)
+        rounded = numpy.array(LEVELS)[tables[name]].ravel() / UNIT
+        error = (matrix[~fitted] @ rounded).sum() / counts[name][~fitted].sum() - 1
+        print(f"{name}: {error:+.1%} on the other half", flush=True)
     return tables
 
 
@@ -134,7 +136,8 @@ def levels(weights, pairs):
     units = weights * UNIT
     newline = pairs.groups[pairs.names.index("newline")]
     least = numpy.zeros_like(units)
-    least[newline] = 1  # a text of one character must not count as nothing; it is weighed as if after a line feed
+    # The first character is weighed as if after a line feed. A text of one character must not count as nothing.
+    least[newline] = 1
     least[newline, pairs.names.index("space")] = 0
     return numpy.abs(numpy.maximum(units, least)[:, :, None] - numpy.array(LEVELS)).argmin(axis=2).clip(least.astype(int))
 

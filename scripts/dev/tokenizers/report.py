@@ -16,7 +16,7 @@ MODELS = {
     "deepseek": "deepseek-v3", "mistral": "mistral-nemo", "gemini": "gemini-3-pro", "unknown": "unknown",
 }
 LEAST = 3
-"""The fewest texts of a kind that is reported."""
+"""A kind with fewer texts is not reported."""
 
 
 def estimates(program, texts, model):
@@ -113,12 +113,12 @@ PAGE = """\
 Measured on {DATE} by `scripts/dev/accuracy report`, which writes this page.
 
 claw-estimate's count of a text is compared with that of a real tokenizer. The texts come from packages and from the files
-of one machine: {TEXTS} texts of {KINDS} kinds, among them {FILES} random files with {EXTENSIONS} extensions. Many kinds also
-occur as they stand in the JSON input of a tool call, some with all their characters escaped. The weights were fitted to
-other texts, from other packages. {STRESS} more texts are hard for tokenizers: random symbols, and the Universal Declaration of
-Human Rights in several hundred languages. The least weights of three groups of scripts were raised because of the hard
-texts, and the classes of characters were chosen with the errors of these texts in view. The figures are therefore better
-than they would be for texts that were never used.
+of one machine: {TEXTS} texts of {KINDS} kinds, among them {FILES} random files with {EXTENSIONS} extensions. Many kinds are
+also measured as they appear in the JSON input of a tool call, and some of these also with all non-ASCII characters escaped.
+The weights were fitted to other texts, from other packages. {STRESS} more texts are stress texts, which are hard for
+tokenizers: random symbols, and the Universal Declaration of Human Rights in several hundred languages. The minimum weights
+of three groups of scripts were raised because of stress texts, and the classes of characters were chosen with the errors of
+all these texts in view. The figures are therefore better than they would be for texts that were never used.
 
 A kind that has fewer than three texts is left out.
 
@@ -141,9 +141,10 @@ This is the rule of claw0 and pi.
 
 ## A real session
 
-A coding session of 453 replies with claude-sonnet-4-5, written by pi, has the provider's count of each prompt. An estimate
-of a prompt adds up all its messages; with counts, only those after the last counted reply, as claw-estimate does with a
-transcript. claw0 does not use counts, and its rule is for text only. The session does not contain the system prompt and the
+A coding session of 453 replies with claude-sonnet-4-5, written by pi, has the provider's count of each prompt. A rule
+without counts adds up the estimates of all messages of a prompt. A rule with counts adds the estimates of the messages after
+the last counted reply to that reply's count, as claw-estimate does with a transcript. claw0 does not use counts, and its
+rule is for text only. The session does not contain the system prompt and the
 tools: each rule gets their size from the first count.
 
 {SESSION}

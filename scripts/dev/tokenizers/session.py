@@ -47,7 +47,8 @@ def without_meta(message):
 
 
 def rules(program, messages):
-    """Returns the estimate of a prompt by each rule: without counts of earlier prompts, and with them."""
+    """Returns the estimate of a prompt by each rule: without the counts of earlier prompts and, if there are any, with
+    them."""
     bare = list(map(without_meta, messages))
     counts = [(index, message["_meta"]["usage"]) for index, message in enumerate(messages) if "usage" in message["_meta"]]
     found = {

@@ -18,7 +18,7 @@ from pathlib import Path
 import made
 
 LENGTH = 4000
-"""The most characters taken from each file."""
+"""The number of characters taken from each file, at most."""
 FILES_PER_KIND = 36
 """Files of each kind in each half, at most."""
 FILES_PER_SOURCE = 4
@@ -37,11 +37,11 @@ EXTENSIONS = {
 LANGUAGES = (
     "ar as be bg bn ca cs da de el eo es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka kk km kn ko ky lt lv mk ml "
     "mn mr my nb ne nl nn pa pl pt pt_BR ro ru sk sl sq sr sv sw ta te th tr uk ur uz vi zh_CN zh_TW").split()
-PAGES_OF_LANGUAGES = {"zh_Hans": "zh_CN", "zh_Hant": "zh_TW", "C": "en"}
+LANGUAGE_OF_PAGES = {"zh_Hans": "zh_CN", "zh_Hant": "zh_TW", "C": "en"}
 
 
 def half(source):
-    """Returns the half of a source."""
+    """Returns the half that a source belongs to."""
     return ("fit", "held")[zlib.crc32(source.encode()) >> 3 & 1]
 
 
@@ -162,7 +162,7 @@ def catalogue(path):
 def prose(cache):
     """Yields (language, source, text) for documentation and messages in many languages."""
     for page in sorted((cache / "debs").glob("gnome-user-docs/usr/share/help/*")):
-        language = PAGES_OF_LANGUAGES.get(page.name, page.name)
+        language = LANGUAGE_OF_PAGES.get(page.name, page.name)
         for guide in ("gnome-help", "system-admin-guide"):
             pages = sorted((page / guide).glob("*.page"))
             text = "\n".join(strip_markup(p.read_text("utf-8")) for p in pages[10:90:3])
@@ -178,7 +178,7 @@ def prose(cache):
     for package in ("django", "wagtail", "sphinx"):
         for path in sorted((cache / "wheels").glob(f"{package}/**/*.mo")):
             language = path.parent.parent.name
-            yield PAGES_OF_LANGUAGES.get(language, language), f"wheels/{package}", catalogue(path)[:24_000]
+            yield LANGUAGE_OF_PAGES.get(language, language), f"wheels/{package}", catalogue(path)[:24_000]
     for path in sorted(Path("/usr/share/locale").glob("*/LC_MESSAGES/*.mo")):
         language = path.parent.parent.name
         yield language, f"locale/{path.stem}", catalogue(path)[:12_000]
@@ -224,7 +224,7 @@ def declarations(cache):
 
 
 def as_json(text, ascii_only=False):
-    """Returns a text as it stands in the input of a tool call."""
+    """Returns the input of a tool call that writes a text to a file."""
     return json.dumps({"path": "notes/part.txt", "content": text}, ensure_ascii=ascii_only)
 
 

@@ -1,4 +1,4 @@
-//! The options of `claw-append` for plain text and for standard output.
+//! Plain text as input, and the output on standard output: their options, and what `claw-append` does for them.
 
 use anyhow::Context;
 use clawutils::cli::{self, Output, attach};
@@ -83,7 +83,7 @@ pub struct EchoArgs {
     pub print: bool,
 }
 
-/// Writes appended records or their text to standard output. If that fails, appending continues.
+/// Writes appended records, or the text of replies, to standard output. A write error does not stop appending.
 #[derive(Debug)]
 pub struct Echo {
     args: EchoArgs,
@@ -120,7 +120,7 @@ impl Echo {
         self.out.flush()
     }
 
-    /// Checks that everything was written to standard output. The records are in `file` in any case.
+    /// Checks that everything was written to standard output. The records are already in `file`, even after an error.
     ///
     /// # Errors
     /// Fails with 74 if standard output cannot be written, and with 141 if its reader has gone away.

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 /// The default maximum number of tokens in an answer if the window is unknown, as in claw0.
 const MAX_TOKENS: u64 = 8096;
 
-/// The options that only `claw-call` has.
+/// The options for a call: its limits, output, recordings, connection and retries.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CallArgs {
     /// The context window, which the offline provider enforces, and the maximum length of the answer.
@@ -225,7 +225,7 @@ impl CallArgs {
         Patience { retries, max_wait: max_wait.as_secs_f64() }
     }
 
-    /// Returns the time limit of the call, and the moment at which it expires.
+    /// Returns the time limit of the call, if there is one, and the moment at which it expires.
     fn until(&self) -> Option<(Duration, Instant)> {
         let end = |most: Duration| Some((most, Instant::now().checked_add(most)?));
         self.deadline.and_then(end)
@@ -245,7 +245,7 @@ fn dry_run(endpoint: &Endpoint, call: &ModelCall<'_, '_, '_>, log: Log) -> anyho
     Ok(Exit::Done)
 }
 
-/// Has the provider count the tokens, and writes the number.
+/// Asks the provider to count the tokens of the request, and writes the number.
 fn count(
     args: &CallArgs,
     model: &ModelArgs,

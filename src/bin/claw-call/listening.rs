@@ -1,5 +1,5 @@
-//! Handles signals while an answer is being read: notifies the reader, which writes the part of the reply that was
-//! already shown. Then the signal ends the program.
+//! Handles signals that arrive while an answer is being read. The reader of the answer is notified, so that it can
+//! write the part of the reply that was already shown. Then the signal ends the program.
 
 use clawutils::cli::progress;
 use std::sync::mpsc::SyncSender;

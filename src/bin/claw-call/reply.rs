@@ -29,7 +29,7 @@ pub(super) struct Destination {
 
 impl Destination {
     /// Opens standard output or the file at `path`. A new file can be read and written only by its owner. The caller
-    /// does this before the call, which may cost money, so that an error is found in time.
+    /// opens the destination before the call, because the call may cost money and an error would lose the reply.
     ///
     /// # Errors
     /// Status 74 or 77 if the file cannot be written.
@@ -45,8 +45,8 @@ impl Destination {
         Ok(Destination { name, out, is_file: path.is_some() })
     }
 
-    /// Writes records. Signals do not interrupt a write to a file. They interrupt a write to standard output, which may
-    /// block forever if the reader does not read.
+    /// Writes records. Signals do not interrupt a write to a file, but they interrupt a write to standard output,
+    /// because that can block forever if nothing reads it.
     fn write(&mut self, records: &[String]) -> anyhow::Result<()> {
         if self.is_file {
             signals::leave();
@@ -85,7 +85,7 @@ impl Prices {
         self.table.cost(model, counts)
     }
 
-    /// Reports the cost of a reply. If the model has no price, it is reported as unpriced, not as free.
+    /// Reports the cost of a reply. If the reply has no usage or the model no price, reports the cost as `unpriced`.
     fn report(&self, reply: &Reply, requested: &str, log: Log) {
         let model = reply.model.as_deref().unwrap_or(requested);
         let Some(counts) = reply.usage.as_deref().and_then(Counts::read) else {
@@ -112,10 +112,11 @@ impl Prices {
     }
 }
 
-/// Writes the records of a turn, which consists of several replies if the provider paused it. Returns the exit status.
+/// Writes the records of a turn, which consists of several replies if the provider paused it, and reports the cost and
+/// what was dropped. Returns the exit status.
 ///
 /// # Errors
-/// Status 74 if they cannot be written.
+/// Status 74 if the records cannot be written.
 pub(super) fn write_reply(
     replies: &mut [Reply],
     to: &mut Destination,
@@ -143,7 +144,7 @@ pub(super) fn write_reply(
 /// Writes the records of complete or interrupted replies. Returns the name of an incomplete tool call that was dropped.
 ///
 /// # Errors
-/// Status 74 if they cannot be written.
+/// Status 74 if the records cannot be written.
 pub(super) fn write_records(
     replies: &mut [Reply],
     to: &mut Destination,

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 /// The destination of the shown text.
 pub(super) struct Show {
     out: Option<Box<dyn Write>>,
-    /// True for a terminal. Control characters are then escaped.
+    /// True if the destination is a terminal. Control characters are then escaped.
     is_terminal: bool,
     /// True if the text so far does not end with a line feed.
     in_line: bool,
-    /// True for standard output. A write error then makes the program fail.
+    /// True if the destination is standard output. A write error then makes the program fail.
     is_output: bool,
     failure: Option<io::Error>,
 }
@@ -59,7 +59,7 @@ impl Show {
         }
     }
 
-    /// Ends the last line.
+    /// Ends the last line, and reports a write error.
     ///
     /// # Errors
     /// Fails if the text goes to standard output and could not be written completely.

@@ -50,20 +50,20 @@ impl SpentArgs {
         let mut total = 0.0;
         for (model, counts) in all() {
             total += prices.cost(model, counts).ok_or_else(|| {
-                let text = format!("cannot check --max-cost: no price for '{model}'");
+                let text = format!("cannot check --max-cost: no price for '{model}'; add one to the file of --prices");
                 Error::new(Exit::Config, text)
             })?;
         }
         if total > most {
             let text = format!(
-                "not called: this prompt brings the cost to {total:.6}, above --max-cost {most}"
+                "not called: this prompt brings the cost to {total:.6}, above --max-cost {most}; raise the limit or shorten the session"
             );
             return fail(Exit::NoGain, text);
         }
         Ok(())
     }
 
-    /// Returns the calls in the transcripts.
+    /// Returns the calls in the transcripts that the options, or else `CLAW_SESSION`, name.
     fn calls(&self) -> anyhow::Result<Calls> {
         let mut calls = Calls::default();
         let of_turn = variable("CLAW_SESSION").map(PathBuf::from).filter(|_| self.spent.is_empty());

@@ -1,4 +1,4 @@
-//! The transport of a call: the network, the offline provider, or recordings.
+//! Sends requests and receives their answers: over the network, or from the offline provider or recordings instead.
 
 #[cfg(feature = "http")]
 use crate::listening::{AnswerEvent, Listening};
@@ -19,15 +19,15 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// The longest time spent waiting for the optional parts of an answer: the rest of a refusal, or the usage that a stream
-/// reports after its stop reason.
+/// The longest wait for the optional parts of an answer: the rest of a refusal, or the usage that a stream reports
+/// after its stop reason.
 #[cfg(feature = "http")]
 const LINGER: Duration = Duration::from_secs(5);
 /// The capacity of the queue of received parts.
 #[cfg(feature = "http")]
 const QUEUE_LENGTH: usize = 8;
 
-/// The source of the answers: the provider, or recordings.
+/// The source of the answers: a provider (including the offline one), or recordings.
 pub(super) enum AnswerSource {
     /// The provider, and a recorder if the exchanges are recorded.
     Live(Option<Recorder>),
@@ -37,7 +37,7 @@ pub(super) enum AnswerSource {
 
 impl AnswerSource {
     /// Opens the source that the options name. If a request was recorded several times, a replay begins with
-    /// recording number `recording`. The key and the address are needed, and read, only for a live call.
+    /// recording number `recording`. Only a live call needs the endpoint's key and address, so only then are they read.
     ///
     /// # Errors
     /// See [`Endpoint::open`] and [`Cassette::open`].
@@ -80,7 +80,7 @@ pub(super) struct Network<'n> {
     pub(super) log: Log,
     /// The signal that interrupted the reading of an answer.
     pub(super) stopped: Option<i32>,
-    /// The error if a recording could not be read.
+    /// The error, if a recording could not be read.
     pub(super) broken: Option<anyhow::Error>,
     /// The time limit of the call, and the moment at which it expires.
     pub(super) deadline: Option<(Duration, Instant)>,
@@ -179,7 +179,8 @@ fn stopped(why: &str) -> Failure {
 }
 
 impl Network<'_> {
-    /// Sends a body, and reads the answer until it is complete, the connection is lost, or a signal arrives.
+    /// Sends a body, and reads the answer until it is complete, the connection is lost, the deadline passes, or a
+    /// signal arrives.
     #[cfg(feature = "http")]
     fn exchange(
         &mut self,

@@ -5,7 +5,7 @@ use clawutils::finding::{Finding, Place, rules};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// Reports the regular files among `files` whose mode gives access to users other than the owner.
+/// Returns a finding for each regular file among `files` whose mode gives access to users other than the owner.
 ///
 /// # Errors
 /// Fails with 74 or 77 if the mode of a file cannot be read.

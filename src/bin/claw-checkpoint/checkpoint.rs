@@ -27,7 +27,7 @@ use std::time::Duration;
 /// The maximum number of calls for one checkpoint.
 const MAX_CALLS: u32 = 6;
 
-/// The options that only `claw-checkpoint` has.
+/// The options for making a checkpoint.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckpointArgs {
     /// Make a checkpoint only if one is due
@@ -116,7 +116,7 @@ impl CheckpointRun<'_> {
         Ok(Exit::Done)
     }
 
-    /// Calls the models in order, until one replies.
+    /// Asks the models in order, until one gives a usable reply.
     fn ask(
         &self,
         plan: &CheckpointPlan<'_, '_>,

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The options that only `claw-compact` has.
+/// The options for making a compaction.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CompactArgs {
     /// Write a compaction record instead of messages
@@ -221,8 +221,8 @@ pub(crate) fn record(
     Ok(made.planned.record(&source, &first_kept, made.after))
 }
 
-/// Returns the error with the outcome of the run, for `--log json`: failed, or refused if the last summary was
-/// rejected.
+/// Returns the error with the outcome of the run, for `--log json`. The outcome is `refused` if the last summary was
+/// rejected, else `failed`.
 pub(crate) fn with_outcome(error: anyhow::Error, before: u64, spent: &CallBudget) -> anyhow::Error {
     let members = outcome_of(&error).number("before", before).number("after", before);
     let members = members.with(|it| spent.add_to(it));
@@ -273,7 +273,7 @@ fn nothing_to_gain(task: &Task<'_, '_>) -> String {
     }
 }
 
-/// Describes the largest message if it alone takes at least half of the budget.
+/// Describes the largest message if it alone takes at least half of the budget. Otherwise returns an empty text.
 fn largest(task: &Task<'_, '_>) -> String {
     let sizes = task.messages.iter().map(|message| task.gauge.message(message));
     let Some((at, size)) = sizes.enumerate().max_by_key(|(_, size)| *size) else {

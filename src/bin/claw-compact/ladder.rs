@@ -28,7 +28,7 @@ pub(super) struct AcceptedSummary {
     pub lost: Used,
 }
 
-/// One run through the sources of summaries, with its limits.
+/// An attempt to get a summary from one of several sources, and its limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder<'s> {
     pub run: &'s CompactRun<'s>,
@@ -38,7 +38,7 @@ pub(super) struct Ladder<'s> {
 }
 
 impl Ladder<'_> {
-    /// Tries the sources in order. Earlier failures are reported; the last source's is returned.
+    /// Tries the sources in order. Failures are reported, except that of the last source, which is returned.
     pub fn try_each(
         &self,
         sources: &[Source],
@@ -150,8 +150,8 @@ impl Ladder<'_> {
         }
     }
 
-    /// If the summary lacks names, asks the model once more for a summary that has them. The new summary is used only
-    /// if it lacks fewer names than the first.
+    /// If the summary lacks names and another call is possible, asks the model once more for a summary that has them.
+    /// The new summary is used only if it lacks fewer names than the first.
     fn restore_names(
         &self,
         writer: &Writer<'_>,

@@ -1,4 +1,5 @@
-//! `--retry`: makes missing summaries. A compaction is pending if its summary is a placeholder or continues one.
+//! `--retry`: makes missing summaries. A compaction is pending if its summary is a placeholder, or continues a summary
+//! that is one.
 //!
 //! Each pending compaction is repeated with the same messages and the same cut. The new record names the compaction
 //! that it replaces, and takes effect only where the old one would. The oldest is repeated first, because later
@@ -67,8 +68,9 @@ impl CompactRun<'_> {
         Ok(exit)
     }
 
-    /// Returns the reason why a summary is not attempted now, if there is one. While the summary that it continues
-    /// is missing, a new summary would itself be marked as pending, and be made again on every run.
+    /// Returns the reason why a summary is not attempted now, if there is one. A summary that continues an earlier one
+    /// must wait for it: as long as the earlier one is missing, the new one would be marked as pending, too, and be
+    /// made again on every run.
     fn why_not_yet(
         &self,
         compaction: &Pending,

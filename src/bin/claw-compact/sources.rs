@@ -22,7 +22,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns true if the source can be tried: a checkpoint must be among the messages.
+    /// Returns true if the source can be tried. [`Source::Checkpoint`] needs a checkpoint among the messages.
     #[must_use]
     pub fn is_available(&self, messages: &[Message<'_>]) -> bool {
         !matches!(self, Source::Checkpoint) || LatestCheckpoint::among(messages).is_some()
@@ -51,8 +51,8 @@ impl Source {
 }
 
 impl CompactRun<'_> {
-    /// Returns all sources, in the order in which they are tried. By default the placeholder is used only if the
-    /// request does not fit.
+    /// Returns the sources to try, in order. By default, the placeholder is one of them only if the request does not
+    /// fit.
     ///
     /// # Errors
     /// Fails with 78 if the window of a model leaves no room for a prompt.
@@ -67,8 +67,7 @@ impl CompactRun<'_> {
         let models = self.models()?.into_iter();
         sources.extend(models.map(|summariser| Source::Model(Box::new(summariser))));
         let args = &self.args.sources;
-        // By default, both sources below may be used. If any of their options is given, only those that the options
-        // ask for are used.
+        // Without options, both sources below may be used; with options, only those that the options ask for.
         let is_default = !args.no_fallback && args.fallback.is_none() && !args.emergency;
         if is_default || args.fallback.is_some() {
             sources.push(Source::Local);

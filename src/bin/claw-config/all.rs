@@ -12,7 +12,7 @@ use clawutils::settings::{self, Setting, SettingValue};
 #[derive(Clone, Copy, Debug)]
 pub struct All;
 
-/// Returns the options of the scripts and programs that have settings.
+/// Returns options that together define all settings: those of claw-turn and claw-chat, and the window's in claw-call.
 fn options() -> impl Iterator<Item = Arg> {
     let call = WindowArgs::augment_args(Command::new("claw-call"));
     let commands = [Turn::command(), Chat::command(), call];
@@ -70,7 +70,7 @@ pub fn definition(key: &str) -> anyhow::Result<Setting> {
     Ok(found.filter(is_listed).ok_or_else(why)?)
 }
 
-/// Returns true if a setting can be in the file. `config`, which selects the file, cannot.
+/// Returns true if the file can contain a setting. It cannot contain `config`, which selects the file.
 pub fn is_listed(setting: &Setting) -> bool {
     setting.key != "config"
 }

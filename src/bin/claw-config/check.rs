@@ -1,5 +1,5 @@
-//! check: check every value in the file and its profiles, the settings in effect, and the files and programs that they
-//! name.
+//! `claw-config check`: checks every value in the file and its profiles, then the settings in effect that come from
+//! elsewhere. Also checks that the files and programs that the values name can be used.
 
 use crate::all;
 use crate::program::not_found;
@@ -44,7 +44,7 @@ fn in_file(path: &Path) -> anyhow::Result<Vec<String>> {
     let mut problems: Vec<String> = file.problems.iter().map(|why| unusable(path, why)).collect();
     let command = all::command();
     let settings = settings::of(&command);
-    // A conflict between values outside profiles is found again for each profile, but reported once.
+    // A conflict between values outside profiles is found again with each profile, but must be reported only once.
     let mut conflicts = HashSet::new();
     for profile in [None].into_iter().chain(file.profiles().into_iter().map(Some)) {
         file.profile = profile;
@@ -73,7 +73,7 @@ fn in_profile(file: &ConfigFile, settings: &[Setting]) -> Vec<String> {
             Ok(Some(value)) => {
                 problems.extend(decide::check(setting, &value.texts, &name).err());
                 let texts = value.texts.iter();
-                problems.extend(texts.filter_map(|text| missing(setting, text, &name)));
+                problems.extend(texts.filter_map(|text| why_unusable(setting, text, &name)));
             }
             Ok(None) => {}
         }
@@ -92,14 +92,14 @@ fn in_effect() -> Vec<String> {
         if !matches!(value.origin, Origin::File(..)) {
             let (name, default) = (value.origin.name(setting), setting.defaults());
             let texts = if value.texts.is_empty() { &default } else { &value.texts };
-            problems.extend(texts.iter().filter_map(|text| missing(setting, text, &name)));
+            problems.extend(texts.iter().filter_map(|text| why_unusable(setting, text, &name)));
         }
     }
     problems
 }
 
 /// Returns the reason why the file, object or program that a value names cannot be used, if there is one.
-fn missing(setting: &Setting, text: &OsStr, name: &str) -> Option<String> {
+fn why_unusable(setting: &Setting, text: &OsStr, name: &str) -> Option<String> {
     let (path, text) = (Path::new(text), text.to_string_lossy());
     let why = match setting.key.as_str() {
         "call" => {

@@ -1,4 +1,5 @@
-//! set and unset: change one setting in the configuration file, and keep the rest of the file unchanged.
+//! `claw-config set` and `unset`: change one setting in the configuration file, and keep the rest of the file
+//! unchanged.
 
 use crate::all;
 use crate::value::to_json;
@@ -59,7 +60,7 @@ impl Set {
     /// Returns the value as JSON.
     ///
     /// # Errors
-    /// Fails with 2 if it is invalid.
+    /// Fails with 2 if the value is invalid.
     fn json(&self, setting: &Setting) -> anyhow::Result<String> {
         if !setting.is_list && self.value.len() > 1 {
             return fail(Exit::Usage, format!("'{}' takes one value; give one", setting.key));
@@ -174,7 +175,7 @@ impl EditedObject {
         file.problems.into_iter().chain(conflict.map(|error| exit::text(&error))).collect()
     }
 
-    /// Replaces the file's text with the one that `changed` returns. Returns true if the two differ.
+    /// Replaces the file's text with the one that `changed` makes of it. Returns true if the two differ.
     fn change(&self, changed: impl FnOnce(&str) -> Result<String, String>) -> anyhow::Result<bool> {
         let path = target(&self.file);
         let refused = |why: String| {

@@ -31,8 +31,8 @@ impl Export {
     }
 }
 
-/// Parses a value as if its option were given on the command line. As there, settings that this one excludes lose
-/// their values.
+/// Parses a value as if its option were given on the command line. As on the command line, a setting that this one
+/// excludes loses its value.
 fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
     let texts = if value.is_empty() { Vec::new() } else { setting.split(value) };
     if let Err(why) = decide::check(setting, &texts, &format!("'{}'", setting.key)) {

@@ -1,4 +1,5 @@
-//! list, get, path: print settings, their values and where these come from, and the path of the configuration file.
+//! list, get and path: print settings with their values and the origins of these, and the path of the configuration
+//! file.
 
 use crate::all;
 use crate::value::{in_effect, to_json};

@@ -59,7 +59,7 @@ enum Command {
     Shell(shell::Shell),
     /// Write a diagnostic to standard error, in the format of --log
     Say {
-        /// Name of the program that reports it
+        /// Name of the program that the diagnostic is from
         program: String,
         /// Text of the diagnostic
         text: String,
@@ -67,8 +67,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // The definitions of all settings take 2 ms to build. Neither the two commands that scripts call nor the help,
-    // which hides these options, needs them.
+    // The definitions of all settings take 2 ms to build. The two commands that scripts run do not need them, and
+    // neither does --help, which hides the options of other programs.
     let needs_no_settings = |word: OsString| {
         ["shell", "say", "--help", "-h", "--version", "-V"].iter().any(|known| word == *known)
     };

@@ -1,7 +1,7 @@
 //! `claw-config shell`: parses and checks the command line of a script, and prints shell code for it to `eval`.
 //!
-//! Nothing is printed unless the whole command line is valid. Settings on it become exported variables, for the
-//! programs that the script runs; values that only the script needs become plain variables.
+//! Nothing is printed unless the whole command line is valid. The settings given on the command line become exported
+//! variables, for the programs that the script runs; values that only the script needs become plain variables.
 
 use crate::plan::plan;
 use crate::program::not_found;
@@ -117,8 +117,8 @@ impl ShellCode {
     }
 
     /// Adds code that makes a message the script's standard input. The code so far is stored in the variable
-    /// `settings`, which the script exports. The message is not part of it, because Linux limits an environment
-    /// variable to 128 KiB.
+    /// `settings`, which the script exports. The message is kept out of that variable, because Linux limits an
+    /// environment variable to 128 KiB.
     fn set_input(&mut self, message: &str) {
         let settings = std::mem::take(self).0;
         self.set("settings", settings);
@@ -215,8 +215,8 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
     text.set("again", again(args));
     text.set("prompt", if args.again { "again" } else { "input" });
     text.set("kept", if args.again { "the turn is not finished" } else { "the prompt is kept" });
-    let calls_itself = settings.call.command.contains("claw-call");
-    text.set_switch("stream", args.reply.stream && calls_itself);
+    let uses_claw_call = settings.call.command.contains("claw-call");
+    text.set_switch("stream", args.reply.stream && uses_claw_call);
     text.set_switch("markdown", args.reply.markdown);
     text.set_switch("proactive", settings.turn.proactive && has_window);
     text.set_switch("guard", settings.turn.guard);

@@ -5,7 +5,7 @@ use clawutils::provider::address;
 use clawutils::settings::{Setting, SettingValue, ValueKind};
 use std::ffi::OsString;
 
-/// Returns the values in effect: those that are set, else the default.
+/// Returns the values in effect, in a form that may be shown: the values that are set, else the default.
 pub fn in_effect(setting: &Setting, value: &SettingValue) -> Vec<OsString> {
     let texts = if value.texts.is_empty() { setting.defaults() } else { value.texts.clone() };
     texts.into_iter().map(|text| shown(setting, text)).collect()

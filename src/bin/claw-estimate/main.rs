@@ -111,7 +111,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Writes the rows that calibrate the estimates for the models in the messages.
+/// Writes a table of models, with a factor for each model that has enough counts in the messages.
 fn write_factors(messages: &[Message<'_>]) -> anyhow::Result<Exit> {
     let rows = calibrate(messages);
     if rows.is_empty() {

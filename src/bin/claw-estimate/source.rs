@@ -16,11 +16,11 @@ pub enum Source {
 }
 
 impl Source {
-    /// Opens all operands. They are transcripts if the content of one of them is that of a transcript, or if an option
-    /// for transcripts is given.
+    /// Opens all operands. All of them are read as transcripts if one looks like a transcript, or if an option for
+    /// transcripts is given.
     ///
     /// # Errors
-    /// Fails with 74 or 77 if one cannot be read, and with 65 if only some of them are transcripts.
+    /// Fails with 74 or 77 if an operand cannot be read, and with 65 if only some of the operands are transcripts.
     pub fn open(operands: &Operands, dialect: &DialectArgs) -> anyhow::Result<Source> {
         let inputs = operands.open()?;
         let mut are_transcripts = dialect.from.is_some() || dialect.leaf.is_some();

@@ -47,8 +47,8 @@ impl ExecArgs {
     /// Runs the tool calls among the records of all inputs and writes a result for each.
     ///
     /// # Errors
-    /// Status 65 if an input holds anything but records, 78 if the tools or the workspace are not a directory, 74 if
-    /// standard output cannot be written.
+    /// Status 2 if `--tools` is missing, 65 if an input holds anything but records, 78 if the tools or the workspace
+    /// are not a directory, 74 if standard output cannot be written.
     pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
         let Some(tools) = &self.tools else {
             return fail(Exit::Usage, "--tools is required; see claw-exec --help");
@@ -64,8 +64,8 @@ impl ExecArgs {
             let names: Vec<Cow<'_, str>> = calls.iter().map(|call| printable(&call.name)).collect();
             log.note(&format!("running {}", names.join(", ")));
         }
-        // The user is asked here. Signals are caught only afterwards, so that one that arrives during a question ends
-        // the program.
+        // The user is asked here. Signals are caught only afterwards, so that a signal during a question ends the
+        // program.
         let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&directory, call)).collect();
         let (sender, events) = channel();
         listen(sender.clone()).context("cannot handle signals")?;
@@ -180,13 +180,13 @@ impl Drop for Terminal {
     }
 }
 
-/// Forwards the signals that end programs as events. Ignored signals stay ignored, such as SIGHUP after nohup(1). If
-/// the turn that started this program ends, that is forwarded as SIGTERM.
+/// Forwards the signals that end programs as events. Ignored signals stay ignored, such as SIGHUP after nohup(1). The
+/// end of the turn that started this program is forwarded like a SIGTERM.
 fn listen(sender: Sender<JobEvent>) -> std::io::Result<()> {
     signals::leave();
     let caught = signals::not_ignored(&signals::ENDING);
     let mut signals = Signals::new(caught)?;
-    let of_turn = sender.clone();
+    let turn_sender = sender.clone();
     thread::spawn(move || {
         for signal in signals.forever() {
             let _ = sender.send(JobEvent::Signal(signal));
@@ -196,7 +196,7 @@ fn listen(sender: Sender<JobEvent>) -> std::io::Result<()> {
         // A turn that was killed cannot end its tools, and the next turn would run the same calls in parallel.
         thread::spawn(move || {
             if await_end(Path::new(&transcript)) {
-                let _ = of_turn.send(JobEvent::Signal(SIGTERM));
+                let _ = turn_sender.send(JobEvent::Signal(SIGTERM));
             }
         });
     }

@@ -1,7 +1,7 @@
 //! Reads all calls to the provider in a project file of Claude Code. Those on abandoned branches and those of subagents
 //! are not part of the conversation, but cost tokens, too.
 //!
-//! A reply has several lines, which share `message.id` and `requestId`. The last one has the final counts.
+//! A reply can have several lines, which share `message.id` and `requestId`. Its last line has the final counts.
 
 use clawutils::dialect::time::of_text;
 use clawutils::index::rows::UsageRow;
@@ -23,14 +23,15 @@ pub struct SourceCall {
 /// The calls of a file.
 #[derive(Debug, Default)]
 pub struct SourceCalls {
-    /// The index of the call of each line of a reply, by the offset of the line.
+    /// For each line of a reply, by its offset: the index in `calls` of the call that it belongs to.
     by_offset: HashMap<u64, usize>,
     /// The calls, in the order of their first lines.
     calls: Vec<SourceCall>,
 }
 
 impl SourceCalls {
-    /// Reads the calls of `source`. Returns `None` if, by the header of its translation, Claude Code did not write it.
+    /// Reads the calls of `source`. Returns `None` if the header of its translation does not name Claude Code as the
+    /// program that wrote it.
     pub fn read(source: &Input, translation: &Input) -> anyhow::Result<Option<SourceCalls>> {
         if !is_claude_code(translation)? {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The database: how it is created and opened, and what its errors mean.
+//! Creates, opens and migrates the database, and explains errors of SQLite.
 
 use anyhow::Context;
 use clawutils::exit::{Error, Exit, fail};
@@ -8,9 +8,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Each version of the schema, as the statements that lead to it from the version before.
+/// For each version of the schema, the statements that create it from the version before.
 const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
-/// The views. They hold no data, so every migration makes them again.
+/// The views. They hold no data, so every migration creates them anew.
 const VIEWS: &str = include_str!("views.sql");
 /// Marks the file as an index: "claw" in ASCII.
 const APPLICATION: i32 = 0x636c_6177;
@@ -22,8 +22,8 @@ const CACHE: i32 = 16 * 1024;
 /// Opens the index at `path` for writing. Creates it, or brings it up to the current version of the schema.
 ///
 /// # Errors
-/// Fails with 65 if it is another program's database or from a newer version. Errors of SQLite are returned as they
-/// are; [`explain`] gives them a status.
+/// Fails with 65 if it is another program's database or was made by a newer version. Errors of SQLite are returned
+/// unchanged; [`explain`] gives them a status.
 pub fn open(path: &Path) -> anyhow::Result<Connection> {
     // With the usual umask, SQLite would create a database that other users can read.
     let created = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
@@ -42,8 +42,8 @@ pub fn open(path: &Path) -> anyhow::Result<Connection> {
 /// Opens the index at `path` for queries only.
 ///
 /// # Errors
-/// Fails with 1 if there is none, and with 65 if it is another program's database or from another version. Errors of
-/// SQLite are returned as they are; [`explain`] gives them a status.
+/// Fails with 1 if there is no index, and with 65 if it is not a regular file, is another program's database, or was
+/// made by another version. Errors of SQLite are returned unchanged; [`explain`] gives them a status.
 pub fn open_for_queries(path: &Path) -> anyhow::Result<Connection> {
     let name = path.display();
     let none = || fail(Exit::Failed, format!("no index '{name}'; make it with claw-index update"));
@@ -59,7 +59,8 @@ pub fn open_for_queries(path: &Path) -> anyhow::Result<Connection> {
         anyhow::Ok((connection, version))
     };
     let (connection, version) = match open(OpenFlags::SQLITE_OPEN_READ_ONLY) {
-        // A program was killed while it wrote to the database. SQLite can recover it only if it is open for writing.
+        // A program was killed while it wrote to the database. To recover the database, SQLite has to open it for
+        // writing.
         Err(error) if is_read_only(&error) => {
             open(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             open(OpenFlags::SQLITE_OPEN_READ_ONLY)?
@@ -69,17 +70,19 @@ pub fn open_for_queries(path: &Path) -> anyhow::Result<Connection> {
     match version {
         0 => none(),
         version if version < MIGRATIONS.len() => {
-            let text = format!("'{name}' is of an older version; run claw-index update");
+            let text = format!(
+                "cannot use '{name}': an older version of claw-index made it; run claw-index update"
+            );
             fail(Exit::Data, text)
         }
         _ => Ok(connection),
     }
 }
 
-/// Checks that a path is that of a regular file, and not of a directory, a device or a pipe.
+/// Checks that a path names a regular file, not a directory, a device or a pipe.
 ///
 /// # Errors
-/// Fails with 65 if it is not.
+/// Fails with 65 if it does not.
 pub fn require_file(path: &Path) -> anyhow::Result<()> {
     if path.is_file() {
         return Ok(());
@@ -127,7 +130,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another program may have done it in the meantime.
+    // Another program may have migrated it in the meantime.
     let from = version(&change, path)?;
     for script in &MIGRATIONS[from..] {
         change.execute_batch(script)?;
@@ -154,9 +157,7 @@ pub fn explain(error: anyhow::Error, path: &Path) -> anyhow::Error {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             (Exit::TryLater, "; another program is writing to it, so try again later")
         }
-        Some(ErrorCode::DatabaseCorrupt) => {
-            (Exit::Data, "; delete it, and claw-index update makes it again")
-        }
+        Some(ErrorCode::DatabaseCorrupt) => (Exit::Data, "; delete it, and run claw-index update"),
         Some(ErrorCode::NotADatabase) => (Exit::Data, "; give another file with --db"),
         Some(ErrorCode::PermissionDenied | ErrorCode::ReadOnly | ErrorCode::CannotOpen) => {
             (Exit::Permission, "")

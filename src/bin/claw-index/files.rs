@@ -19,7 +19,7 @@ pub struct FoundFile {
     pub path: PathBuf,
     /// Its state; `None` if it does not exist.
     pub stamp: Option<Stamp>,
-    /// True if it was named on the command line; false if it was found in a directory.
+    /// True if the update was given its name; false if it was found in a directory, or if a watch saw it change.
     pub is_given: bool,
 }
 
@@ -54,7 +54,7 @@ impl Files {
         files
     }
 
-    /// Looks up paths that were changed, created or removed, and all files in those that are directories.
+    /// Looks up paths that were changed, created or removed, and the transcripts in those that are directories.
     pub fn changed(paths: impl IntoIterator<Item = PathBuf>) -> Files {
         let mut files = Files::default();
         for path in paths {
@@ -139,7 +139,7 @@ pub fn is_wanted(path: &Path) -> bool {
     path.extension().is_some_and(|suffix| suffix == SUFFIX)
 }
 
-/// Resolves the symbolic links in a path of the command line. The file itself may be missing.
+/// Resolves the symbolic links in a path from the command line. The file itself may be missing.
 fn located(path: &Path) -> io::Result<FoundFile> {
     let is_given = true;
     match path.canonicalize() {

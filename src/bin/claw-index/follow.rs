@@ -81,7 +81,7 @@ impl Watch {
         }
     }
 
-    /// Adds the paths of an event that may concern transcripts.
+    /// Adds those paths of an event that may be transcripts or contain transcripts.
     fn take(
         &self,
         event: notify::Result<Event>,
@@ -91,7 +91,7 @@ impl Watch {
         if event.need_rescan() {
             changed.extend(self.directories.iter().chain(&self.files).cloned());
         }
-        // Updates cause such events themselves when they open and read files.
+        // Ignore access events: indexing itself causes them when it opens and reads files.
         if matches!(event.kind, EventKind::Access(_)) {
             return Ok(());
         }
@@ -103,10 +103,10 @@ impl Watch {
         };
         let is_directory = |path: &Path| changes_names && (path.is_dir() || !path.exists());
         let is_inside = |path: &Path| self.directories.iter().any(|own| path.starts_with(own));
-        let concerns = |path: &PathBuf| {
+        let is_relevant = |path: &PathBuf| {
             self.files.contains(path) || is_inside(path) && (is_wanted(path) || is_directory(path))
         };
-        changed.extend(event.paths.iter().filter(|path| concerns(path)).cloned());
+        changed.extend(event.paths.iter().filter(|path| is_relevant(path)).cloned());
         Ok(())
     }
 }

@@ -24,7 +24,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The keys of all sessions. GoClaw does not enforce foreign keys, so a session may have only messages.
+/// The keys of all sessions. GoClaw does not enforce foreign keys, so a session may have messages but no row in
+/// `sessions`.
 const SESSIONS: &str = "SELECT key FROM sessions UNION SELECT session_key FROM messages ORDER BY 1";
 /// The longest wait for GoClaw to release the lock.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -32,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Write the sessions of a GoClaw database as records, for claw-session import
 #[derive(Debug, Args)]
 pub struct Goclaw {
-    /// Database, which is only read
+    /// GoClaw database, opened for reading only
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -41,7 +42,8 @@ impl Goclaw {
     /// Writes the records of all sessions to standard output. Each session begins with a `session` record.
     ///
     /// # Errors
-    /// Fails with 65 if the file is not a database of GoClaw, and with 75 if it changed while it was read.
+    /// Fails with 65 if the file is not a GoClaw database or SQLite reports an error, with 74 or 77 if it cannot be
+    /// read, and with 75 if it changed while it was read.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let name = self.file.display();
         let cannot = || format!("cannot read '{name}'");
@@ -160,7 +162,7 @@ fn message(row: Columns<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut record = |members: Members| writeln!(out, "{}", members.into_json());
     match (&*role, &call) {
         ("user", _) => {
-            record(row.record("user").string("content", &content).with(|it| row.rest(it)))
+            record(row.record("user").string("content", &content).with(|it| row.add_origin(it)))
         }
         ("assistant", _) => record(reply(row, &content, thinking.as_deref())),
         ("tool_use", Some(call)) => {
@@ -185,7 +187,7 @@ fn message(row: Columns<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
             let own = own.string("content", &result);
             record(own.flag("is_error", row.count("tool_is_error").is_some()))
         }
-        // Readers ignore an imported record, but it may be the first one that a compaction keeps.
+        // Readers ignore an imported record. It is written because it may be the first one that a compaction keeps.
         _ => record(
             row.record(IMPORTED)
                 .object("record", |it| it.string("role", &role).string("content", &content)),
@@ -206,7 +208,7 @@ fn reply(row: Columns<'_>, content: &str, thinking: Option<&str>) -> Members {
                 .number("output_tokens", output.unwrap_or(0))
         }),
     };
-    row.rest(record)
+    row.add_origin(record)
 }
 
 fn compaction(row: Columns<'_>) -> Members {
@@ -248,7 +250,8 @@ impl<'r> Columns<'r> {
         self.0.get_ref(name).unwrap_or(ValueRef::Null)
     }
 
-    /// Returns the text of a column, or `None` if it is null or empty. GoClaw stores JSON as bytes.
+    /// Returns the text of a column, or `None` if it is null or empty. Blobs count as text, because GoClaw stores JSON
+    /// in them.
     fn text(self, name: &str) -> Option<Cow<'r, str>> {
         Some(text_at(self.get(name))).filter(|text| !text.is_empty())
     }
@@ -257,7 +260,7 @@ impl<'r> Columns<'r> {
         self.get(name).as_i64().ok()
     }
 
-    /// Returns a number that GoClaw leaves at 0 if it does not know it.
+    /// Returns a number, or `None` if it is 0, which GoClaw stores for an unknown number.
     fn count(self, name: &str) -> Option<i64> {
         self.number(name).filter(|count| *count > 0)
     }
@@ -273,7 +276,7 @@ impl<'r> Columns<'r> {
     }
 
     /// Adds the columns about the origin of a message.
-    fn rest(self, mut record: Members) -> Members {
+    fn add_origin(self, mut record: Members) -> Members {
         for name in ["source", "channel_id", "user_id", "supervisor", "intervention_type"] {
             record = record.optional(Members::string, name, self.text(name).as_deref());
         }

@@ -79,7 +79,7 @@ impl<'c> Inserter<'c> {
         })
     }
 
-    /// Begins a turn, whose first message is the next row.
+    /// Writes the current turn, and begins the next one, whose first message is the next row.
     pub fn begin_turn(
         &mut self,
         session: &mut Session,
@@ -182,7 +182,7 @@ impl<'c> Inserter<'c> {
         Ok(())
     }
 
-    /// Adds a result to the last call before it that has its id and no result.
+    /// Adds a result to the last call before it that has the same id and no result yet.
     fn result(
         &mut self,
         session: &mut Session,
@@ -402,7 +402,7 @@ impl<'c> Inserter<'c> {
     }
 }
 
-/// Converts a count to an integer of SQLite, limited to the largest one.
+/// Converts a count to an SQLite integer, or to the largest one if the count is greater.
 fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -27,7 +27,7 @@ impl Query {
     /// Runs the query.
     ///
     /// # Errors
-    /// Fails with 2 if the query is invalid or is not one that only reads.
+    /// Fails with 2 if the query is invalid or would do more than read.
     pub fn run(self, path: &Path) -> anyhow::Result<Exit> {
         let sql = match self.sql.as_str() {
             "-" => text("<stdin>", &read_stdin()?)?.to_owned(),

@@ -1,4 +1,4 @@
-//! Reads the records of a transcript into rows.
+//! Reads the records of a transcript, and adds their rows to the index.
 
 use crate::asides::SourceCalls;
 use crate::insert::{Inserter, RecordPlace};
@@ -109,7 +109,7 @@ impl<'s, 'c> SessionReader<'s, 'c> {
     }
 
     fn finding(&mut self, input: &Input, finding: &Finding) -> anyhow::Result<()> {
-        // The findings of a translation are all in its origin.
+        // All findings about a translation are in its origin, from which `read` has already added them.
         if input.origin().is_none() {
             self.inserter.finding(&mut self.session, finding)?;
         }

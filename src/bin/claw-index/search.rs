@@ -146,7 +146,7 @@ impl Hit {
     fn time(&self) -> String {
         let micros = self.timestamp.map(|seconds| (seconds * 1e6).round() as i64);
         let text = micros.map(time::to_text).unwrap_or_default();
-        // To the second; the zone is always UTC.
+        // Keep the time to the second. The rest is a fraction and the zone, which is always UTC.
         text.get(..19).map_or_else(|| "-".to_owned(), |text| [text, "Z"].concat())
     }
 

@@ -1,4 +1,4 @@
-//! A session that is being written: what is known about it so far.
+//! The state of a session while an update writes its rows.
 
 use clawutils::index::rows::SessionRow;
 use clawutils::index::words;
@@ -32,7 +32,7 @@ pub struct Session {
     pub header_key: Option<String>,
     /// The label.
     pub label: Option<String>,
-    /// The program that wrote it, if another program did.
+    /// The dialect of the transcript, if another program wrote it.
     pub dialect: Option<String>,
     /// The id of the session that it is a copy of.
     pub parent: Option<String>,
@@ -60,9 +60,9 @@ pub struct Session {
     pub texts: WaitingTexts,
 }
 
-/// Texts for the full-text index, with their rows. They are added together: FTS5 collects its changes in memory, but
-/// writes them to the database as a segment whenever another statement begins that may need to be undone by itself.
-/// With each text added when its message is read, an update of 62 MiB takes 1.7 times as long.
+/// Texts for the full-text index, with their rows. They are collected and added together: FTS5 keeps its changes in
+/// memory, but writes them to the database as a segment whenever another statement begins that SQLite may have to undo
+/// by itself. If each text is added when its message is read, an update of 62 MiB takes 1.7 times as long.
 #[derive(Debug, Default)]
 pub struct WaitingTexts {
     texts: Vec<(i64, String)>,
@@ -128,7 +128,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Reads what an earlier update wrote about a session. Returns false if there is none.
+    /// Reads what an earlier update wrote about a session. Returns false if no update has.
     fn load(&mut self, database: &Connection) -> rusqlite::Result<bool> {
         let session = self;
         let found = database.query_row(
@@ -184,14 +184,14 @@ impl Session {
         self.row(self.next - 1)
     }
 
-    /// Takes note of the time of a record.
+    /// Updates the times of the session and the turn with the time of a record.
     pub fn see(&mut self, time: Option<f64>) {
         self.created = self.created.or(time);
         self.updated = time.or(self.updated);
         self.turn.ended = time.or(self.turn.ended);
     }
 
-    /// Takes over the members of a header. The session has the id of its first header.
+    /// Takes over the members of a header. The session keeps the id of its first header.
     pub fn header(&mut self, header: SessionRow) {
         let SessionRow { id, key, label, created, dialect, parent } = header;
         if !std::mem::replace(&mut self.has_header, true) {
@@ -205,7 +205,7 @@ impl Session {
     }
 }
 
-/// Returns a number for a new session. It is a hash of the key, so that an index that is made again has the same row
+/// Returns a number for a new session. It is a hash of the key, so that an index that is rebuilt has the same row
 /// numbers. If another session already has the number, returns the next free one.
 fn free_number(database: &Connection, key: &str) -> rusqlite::Result<i64> {
     let hash = Sha256::digest(key);

@@ -5,8 +5,8 @@
 //! its digest covers everything already read of the translation, not just the end. If the digest differs, all rows are
 //! deleted, and the transcript is read again from the beginning.
 //!
-//! A last line without a line feed may be incomplete. If it is a valid record, it is indexed, but the transcript is
-//! read from the beginning when it has changed again.
+//! A last line without a line feed may be incomplete. If it is a valid record, it is indexed, but after the next change
+//! of the transcript, the whole transcript is read again.
 
 use crate::asides::SourceCalls;
 use crate::files::{Files, FoundFile};
@@ -206,7 +206,8 @@ pub fn update(
     Ok(outcome)
 }
 
-/// Finds out whether a transcript has only grown.
+/// Compares a transcript with its state at the last update. Returns [`Outcome::Grown`] if it has only grown, else
+/// [`Outcome::Again`] with the reason.
 fn compare(
     before: &ReadState,
     input: &Input,
@@ -222,7 +223,7 @@ fn compare(
     } else if before.has_tail {
         Outcome::Again("its last line was not complete")
     } else if before.is_translated && digest(input, before)? != before.digest {
-        // For example, another branch has become the current one, or a reply has got more parts.
+        // For example, another branch has become the current one, or parts were added to a reply.
         Outcome::Again("its earlier part now reads differently")
     } else if !before.is_translated
         && (stamp.size == before.stamp.size || digest(input, before)? != before.digest)

@@ -21,7 +21,7 @@ pub struct PartArgs {
     /// The number of turns to keep.
     #[command(flatten)]
     pub limit: LimitTurnsArgs,
-    /// Show the records that compactions cover instead of the summaries
+    /// Include the records that compactions cover instead of the summaries
     #[arg(long)]
     pub ignore_compactions: bool,
     /// Include the stored parts of interrupted replies

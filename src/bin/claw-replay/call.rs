@@ -40,7 +40,7 @@ pub struct Call {
     /// The number of repetitions that must pass.
     required: u64,
     update: bool,
-    /// The maximum number of calls for one reply: in a replay the number of recordings, else 1.
+    /// The maximum number of calls for one repetition: in a replay the number of recordings, else 1.
     recordings: u64,
     rebuild: RebuildOptions,
     extras: Extras,
@@ -198,7 +198,8 @@ impl TranscriptRun<'_> {
         }
     }
 
-    /// Stores the new reply as the expected one or, if it is the same as the recorded one, removes the stored one.
+    /// Stores the new reply as the expected one. If it is the same as the recorded reply, removes the stored
+    /// expectation instead.
     fn update(&mut self, name: &str, recorded: &RecordedReply, new: &Reply) -> anyhow::Result<()> {
         let case = CaseName { transcript: &self.transcript.name, case: name };
         let is_recorded = self.mode.comparison.compare(case, &recorded.reply, new)?.is_none();

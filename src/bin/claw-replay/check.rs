@@ -18,7 +18,7 @@ const MAX_FINDINGS: usize = 100;
 /// The least severe finding that makes a transcript fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum FailOn {
-    /// Errors: some bytes cannot be used
+    /// Errors only: part of the transcript cannot be read
     Error,
     /// Warnings, too: a provider would refuse the messages if rebuild did not repair them
     Warning,
@@ -105,7 +105,7 @@ impl Mode for Check {
 }
 
 impl Check {
-    /// Returns the case `name` for these findings. It fails if one of them is severe enough.
+    /// Returns the case `name` for these findings. It fails if one of them is at least as severe as `fail_on`.
     fn case(&self, name: &str, findings: &[&Finding]) -> Case {
         let mut severe = findings.iter().filter(|found| found.rule.severity >= self.fail_on);
         let Some(first) = severe.next() else {

@@ -175,7 +175,7 @@ fn present(path: &str, change: Change, mode: Option<&str>) -> Report {
     Report::new("diff", path, vec![case], numbers)
 }
 
-/// Returns the comparison of something that both sides have: a transcript or a report.
+/// Returns the report on the comparison of a transcript, or of a report, that both sides have.
 fn compared(path: &str, cases: Vec<Case>, (old, new): (&Report, &Report)) -> Report {
     let is_same = cases.iter().all(|case| case.outcome == Outcome::Passed);
     let change = if is_same { Change::Same } else { Change::Changed };
@@ -190,8 +190,8 @@ fn compared(path: &str, cases: Vec<Case>, (old, new): (&Report, &Report)) -> Rep
     Report::new("diff", path, cases, numbers)
 }
 
-/// Returns the names and both values of the numbers that differ. The list of findings is not compared, because it
-/// contains positions in the file; the number of findings is.
+/// Returns the names and both values of the numbers that differ. The number of findings is compared, but not the list
+/// of findings, because it contains positions in the file.
 fn changed_numbers(old: &Members, new: &Members) -> Vec<(String, String, String)> {
     let (old, new) = (old.clone().into_json(), new.clone().into_json());
     let (Ok(old), Ok(new)) = (Object::parse(&old), Object::parse(&new)) else { return Vec::new() };

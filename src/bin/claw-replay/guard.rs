@@ -29,8 +29,8 @@ pub struct GuardArgs {
     /// Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)
     #[arg(long, value_name = "TOKENS", value_parser = positive)]
     pub max_tokens: Option<u64>,
-    /// Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the
-    /// window)
+    /// Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of
+    /// the window)
     #[arg(long, value_name = "TOKENS")]
     pub reserve: Option<u64>,
     /// File with the system prompt

@@ -63,7 +63,7 @@ impl MergeArgs {
 /// The reports so far.
 struct Merged {
     reporter: Reporter,
-    /// The hashes of the reports, to leave out repeated ones: the reports of one part may be given twice.
+    /// The hashes of the reports, to leave out repeated ones: the reports of the same run may be given twice.
     known: HashSet<u64, RandomState>,
     /// The number of repeated reports.
     repeated: u64,
@@ -80,12 +80,11 @@ impl Merged {
             if read.with_context(|| format!("cannot read '{name}'"))? == 0 {
                 break;
             }
-            // A line without a line feed was torn when its run was killed.
+            // A line without a line feed is incomplete: the run that wrote it was killed.
             let json = line.strip_suffix(b"\n").and_then(|line| str::from_utf8(line).ok());
             let Some((json, report)) = json.and_then(|json| Some((json, Report::parse(json)?)))
             else {
-                let advice =
-                    "give the output of claw-replay, or make it again if that run was killed";
+                let advice = "give the output of claw-replay, or repeat the run if it was killed";
                 return fail(Exit::Data, format!("'{name}' line {number}: not a report; {advice}"));
             };
             let hash = self.known.hasher().hash_one(json);

@@ -54,7 +54,7 @@ fn pattern(text: &str) -> Result<Pattern, String> {
     Pattern::new(text).map_err(|error| format!("{}; quote special characters with [ ]", error.msg))
 }
 
-/// One of several parts of the transcripts. The part of a transcript depends only on its path.
+/// One of several parts of the transcripts. The part to which a transcript belongs depends only on its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// The number of the part, from 0.
@@ -208,7 +208,7 @@ impl Paths {
     }
 }
 
-/// The files in a directory and in those below it. Symbolic links are not followed.
+/// The files in a directory and its subdirectories. Symbolic links are not followed.
 struct Walk {
     directory: PathBuf,
     entries: walkdir::IntoIter,
@@ -242,7 +242,7 @@ fn without_transcripts(path: PathBuf) -> FoundPath {
     FoundPath { path, error: Some(Error::new(Exit::Failed, text).into()) }
 }
 
-/// Returns the paths below `directory` of the files that a pattern matches.
+/// Returns the files below `directory` that a pattern matches, as paths relative to it.
 ///
 /// # Errors
 /// Fails with 74 or 77 if a directory cannot be read.

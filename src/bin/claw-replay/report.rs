@@ -110,7 +110,8 @@ pub struct Report {
     pub status: Status,
     /// The outcome in one line of text: that of the first failed case, or the reason why the file is unreadable.
     pub message: Option<String>,
-    /// The exit status that other programs have for the file if it is unreadable, such as 65 if it is not a transcript.
+    /// If the file is unreadable, the exit status with which other programs would fail on it, such as 65 if it is not a
+    /// transcript.
     pub exit: Option<u8>,
     /// The cases, in the order of the transcript.
     pub cases: Vec<Case>,

@@ -126,7 +126,7 @@ pub struct Totals {
     pub is_stopped: bool,
 }
 
-/// Describes the transcripts that a stopped run did not examine.
+/// The text that says why a run stopped before it had examined all transcripts.
 pub const STOPPED: &str = "stopped at the first failure; further transcripts were not examined";
 
 impl Totals {

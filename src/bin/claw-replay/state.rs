@@ -1,4 +1,4 @@
-//! The state file: the reports of earlier runs, so that a run continues where an interrupted one stopped.
+//! The state file. It holds the reports of earlier runs, so that a run continues where an interrupted one stopped.
 //!
 //! Each line has a key and a report. The key is a hash of everything that the report depends on: the version of the
 //! program, the mode, its options and the files that it reads besides the transcript, and the path, the size and the
@@ -152,7 +152,7 @@ fn refuse<T>(path: &Path) -> anyhow::Result<T> {
     fail(Exit::Data, text + "; give another file, or one that does not exist")
 }
 
-/// Returns the line of a report, which is JSON.
+/// Returns the line of the state file for a report, which is given as JSON.
 pub fn line(key: &Key, report: &str) -> String {
     Members::with_capacity(report.len() + 64)
         .string("key", &key.0)

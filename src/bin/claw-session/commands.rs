@@ -78,7 +78,7 @@ pub struct SessionPlace {
     pub(crate) log: Log,
 }
 
-/// The default agent, as in claw0, unless the sessions of a workspace all belong to another one.
+/// The default agent, as in claw0, unless the sessions of a workspace all belong to another agent.
 const DEFAULT_AGENT: &str = "main";
 
 impl Shared {
@@ -189,8 +189,8 @@ impl SessionPlace {
         }
     }
 
-    /// Opens a session's transcript, given the name of the session or the path of the transcript, which contains a `/` or
-    /// ends in `.jsonl`.
+    /// Opens a session's transcript, given the name of the session or the path of the transcript. A path contains a `/`
+    /// or ends in `.jsonl`.
     pub(crate) fn open(&self, name: &str) -> anyhow::Result<Input> {
         if name.contains('/') || name.ends_with(".jsonl") {
             return open_transcript(Path::new(name));

@@ -84,7 +84,7 @@ fn lock_forwarding() -> MutexGuard<'static, ()> {
     FORWARDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns true if a signal with this `si_code` comes from a process, not from the kernel for a terminal.
+/// Returns true if a signal with this `si_code` was sent by a process, not by the kernel for a key on a terminal.
 fn is_from_process(code: i32) -> bool {
     // Linux uses 0 and below. On macOS and FreeBSD, SI_USER is 0x10001.
     code <= 0 || code == 0x10001

@@ -1,4 +1,4 @@
-//! The sessions in a database of GoClaw. claw-index reads it, so that this program needs no SQLite.
+//! Reads the sessions of a GoClaw database. It runs claw-index for this, so that claw-session needs no SQLite.
 
 use clawutils::cli::open_file;
 use clawutils::exit::Exit;
@@ -31,7 +31,7 @@ pub fn is_database(file: &Path) -> anyhow::Result<bool> {
 /// Returns the sessions in a database.
 ///
 /// # Errors
-/// Fails with 65 if it is not a database of GoClaw, and with 78 if claw-index is not installed.
+/// Fails with 65 if it is not a GoClaw database, and with 78 if claw-index is not installed.
 pub fn sessions(file: &Path) -> anyhow::Result<Vec<DatabaseSession>> {
     let name = file.display().to_string();
     let arguments = ["goclaw".to_owned(), "--".to_owned(), name.clone()];

@@ -1,5 +1,5 @@
-//! The index of the sessions, if the setting `store` is `sqlite`. After a command that changes sessions, claw-index
-//! runs in the background, so that neither a turn nor its caller waits for the database.
+//! Keeps the index of the sessions up to date if the setting `store` is `sqlite`. After a command that may change
+//! sessions, claw-index runs in the background, so that neither a turn nor its caller waits for the database.
 
 use crate::commands::SessionPlace;
 use clawutils::cli::options::StoreKind;
@@ -13,9 +13,10 @@ use std::process::{Command, Stdio};
 const SCRIPT: &str = r#"command -v claw-index >/dev/null || exit 127
 claw-index "$@" 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &"#;
 
-/// The text at the beginning of a SQLite database, and the mark of an index at the end of its header.
+/// The text at the beginning of a SQLite database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
-const MARK: &[u8] = b"claw";
+/// The application id of an index. SQLite stores it in bytes 68 to 71 of the database.
+const APPLICATION: &[u8] = b"claw";
 
 /// Begins to bring the index up to date with the sessions of the workspace, and with `transcript`, which may be
 /// elsewhere. Reports an error only if it is found before claw-index starts; other errors appear when the user runs
@@ -54,5 +55,5 @@ pub fn begin(place: &SessionPlace, transcript: Option<&Path>) {
 fn is_foreign(database: &Path) -> io::Result<bool> {
     let mut header = [0; 72];
     File::open(database)?.read_exact(&mut header)?;
-    Ok(header.starts_with(MAGIC) && !header.ends_with(MARK))
+    Ok(header.starts_with(MAGIC) && !header.ends_with(APPLICATION))
 }

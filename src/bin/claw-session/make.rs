@@ -68,7 +68,7 @@ pub(super) struct SessionPlan {
     pub reuse: Option<i64>,
 }
 
-/// Makes a session.
+/// Makes a session, or returns an existing one that [`SessionPlan::reuse`] allows.
 pub(super) fn make(place: &SessionPlace, plan: SessionPlan) -> anyhow::Result<SessionEntry> {
     let (now, ts) = clock()?;
     let default_key = format!("{}:cli:user", plan.agent);
@@ -82,8 +82,8 @@ pub(super) fn make(place: &SessionPlace, plan: SessionPlan) -> anyhow::Result<Se
         Some(label) => entry.label == *label,
         None => entry.key == new.key,
     };
-    let is_late = |entry: &&SessionEntry| plan.reuse.is_some_and(|since| entry.created >= since);
-    let mut same = entries.iter().filter(is_wanted).filter(is_late);
+    let is_new = |entry: &&SessionEntry| plan.reuse.is_some_and(|since| entry.created >= since);
+    let mut same = entries.iter().filter(is_wanted).filter(is_new);
     if let Some(entry) = same.next() {
         return Ok(entry.clone());
     }

@@ -1,4 +1,4 @@
-//! delete and expire: the only commands that remove transcripts. They print the path of each.
+//! delete and expire: remove transcripts, and print the path of each. No other command removes any.
 
 use crate::commands::{SessionPlace, clock};
 use anyhow::Context;

@@ -1,4 +1,5 @@
-//! Runs `claw-show`: chooses the width and colours, and follows a growing file.
+//! Runs `claw-show`: chooses the format, the width and the colours, and shows or follows transcripts, or renders
+//! Markdown.
 
 use crate::file;
 use anyhow::Context;
@@ -92,7 +93,7 @@ impl ShowArgs {
         }
         let inputs = operands.transcripts_of(&self.dialect)?;
         let _progress = log.progress(progress::reading(&inputs));
-        // The title of a page does not show the author's directories.
+        // The title of a page has only the name of the file, so that it does not reveal the author's directories.
         let name = operands.files.first().filter(|path| path.as_os_str() != "-");
         let name = name.and_then(|path| path.file_name()).unwrap_or("transcript".as_ref());
         let name = name.to_string_lossy();

@@ -1,5 +1,5 @@
-//! Completions for bash, of any version from 3.2 on. clap_complete's own do not find the commands of a program with a hyphen
-//! in its name, and cannot complete sessions.
+//! Generates completions for bash 3.2 and later. Those of clap_complete do not work for the subcommands of a program
+//! with a hyphen in its name, and cannot complete sessions.
 
 use crate::cli::completion::{RECORD, SESSION};
 use clap::builder::PossibleValue;

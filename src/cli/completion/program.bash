@@ -2,7 +2,7 @@ FUNCTION ()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command='' options='' kind=file each
 	COMPREPLY=()
-	# bash makes words of an option, the = after it, and the value.
+	# bash splits --option=value into three words: the option, the = and the value.
 	case $word,$previous in
 	=,*) word='' ;;
 	*,=) previous=${COMP_WORDS[COMP_CWORD-2]} ;;

@@ -1,4 +1,4 @@
-# Prints the output of claw-session, with the options on the command line that locate sessions.
+# Runs claw-session with these arguments, and with the options on the command line that locate sessions.
 _claw_session_output ()
 {
 	local index=1 option value

@@ -57,7 +57,7 @@ pub fn via(text: &str) -> Result<Via, String> {
         "use main, offline or PROVIDER:MODEL with anthropic, openai or ollama".to_owned()
     })?;
     let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
-    // The variables for the model are those of the conversation, and do not apply here.
+    // The environment variables that name a model are for the conversation's model, so they give no default here.
     if model.is_none() && provider != Provider::Offline {
         return Err(format!("no model; write {}:MODEL", provider.name()));
     }

@@ -23,7 +23,7 @@ const REQUEST: [&str; 6] = [
     "CLAW_WINDOW",
     "CLAW_MAX_TOKENS",
 ];
-/// Settings of the conversation's provider, which other providers must not get.
+/// Settings of the conversation's provider, which must not be used for other providers.
 const PROVIDER: [&str; 6] = [
     "CLAW_KEY_FILE",
     "CLAW_KEY_CMD",
@@ -133,8 +133,8 @@ impl Writer<'_> {
         let command = self.command;
         let line = Message::text(Role::User, request).to_line() + "\n";
         let is_other = self.summariser.attempts.is_some();
-        let own = PROVIDER.iter().filter(|_| is_other);
-        let without: Vec<&str> = REQUEST.iter().chain(own).copied().collect();
+        let provider = PROVIDER.iter().filter(|_| is_other);
+        let without: Vec<&str> = REQUEST.iter().chain(provider).copied().collect();
         let limits = ChildLimits { until: self.spent.until(), without: &without };
         // The command shows its own progress.
         progress::stop();

@@ -88,7 +88,7 @@ impl Gemini {
     }
 
     /// Returns the id of the call that a response belongs to: the id in the response, or else the id of the oldest open
-    /// call with its name.
+    /// call with the same name, or else that name.
     fn call_of(&mut self, response: Value<'_>) -> String {
         let (name, own) = (response.get("name"), response.get("id"));
         let is_it = |(call, id): &(String, String)| match own {

@@ -49,8 +49,8 @@ pub fn record(source: &RecordSource<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// Writes a record of a reply. The first record of each reply has the facts of its last one: the final usage and the
-/// reason why the reply ended.
+/// Writes a record of a reply. Only the first record of a reply gets `facts`, which are those of the last record: the
+/// model, the final usage and the reason why the reply ended.
 pub fn reply(source: &RecordSource<'_>, facts: Option<&Facts>, out: &mut Translation<'_>) {
     let parts = content(source.line.value).map(parts).unwrap_or_default();
     match facts {

@@ -104,7 +104,7 @@ fn preserved_messages_come_after_the_summary_of_a_compaction() {
     check(
         &new("a2 "),
         None,
-        &format!("{summary}|A|Understood. I go on from this summary.|U|new"),
+        &format!("{summary}|A|Agreed. Let me build on this summary.|U|new"),
         &[],
     );
     check(&new("a2 a2"), None, &format!("{summary}|A|four|U|new"), &[]);
@@ -112,14 +112,14 @@ fn preserved_messages_come_after_the_summary_of_a_compaction() {
     check(
         &new("a2 zz"),
         None,
-        &format!("{summary}|A|Understood. I go on from this summary.|U|new"),
+        &format!("{summary}|A|Agreed. Let me build on this summary.|U|new"),
         &["unknown-first-kept 5 -"],
     );
     // A boundary whose earlier record does not exist still has its summary.
     check(
         &new("zz "),
         None,
-        &format!("{summary}|A|Understood. I go on from this summary.|U|new"),
+        &format!("{summary}|A|Agreed. Let me build on this summary.|U|new"),
         &["other-root 4 a2"],
     );
 }

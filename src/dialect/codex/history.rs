@@ -2,8 +2,9 @@
 //!
 //! `history_base` in the first record names a rollout by the id of its thread or, after a rewind, of its segment. The
 //! id is at the end of the file's name: `rollout-TIME-THREAD.jsonl` or `rollout-TIME-THREAD_SEGMENT.jsonl`. The file may
-//! be in the directory of another day. This file continues the first `end_byte_offset` bytes of it or, if that member is
-//! missing or 0, the records before the one whose `ordinal` is `end_ordinal_exclusive`.
+//! be in the directory of another day. Only the beginning of that file is continued: its first `end_byte_offset` bytes
+//! or, if this member is missing or 0, the records before the first one whose `ordinal` is at least
+//! `end_ordinal_exclusive`.
 
 use crate::finding::rules;
 use crate::input::Input;
@@ -16,7 +17,7 @@ use std::borrow::Cow;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The most files that are read for one conversation.
+/// The maximum number of files that are read for one conversation.
 const MAX_FILES: usize = 1000;
 /// The number of bytes that are searched for line feeds at once.
 const PART: u64 = 1024 * 1024;
@@ -25,9 +26,9 @@ const PART: u64 = 1024 * 1024;
 pub struct History {
     /// The text.
     pub source: Input,
-    /// The files that it consists of.
+    /// The files that the text consists of; empty if the input continues no other file.
     pub files: Vec<SourceFile>,
-    /// A remark, if the file that the first of them continues is not found or is too short.
+    /// A remark, if the conversation begins in an earlier file that is not found or is too short.
     pub missing: Option<Remark>,
 }
 
@@ -44,10 +45,10 @@ struct Base {
 }
 
 impl History {
-    /// Finds the files that `input` continues.
+    /// Finds the files that `input` continues, and joins them with it.
     ///
     /// # Errors
-    /// Fails if one cannot be read.
+    /// Fails if one of the files cannot be read.
     pub fn of(input: &Input) -> anyhow::Result<History> {
         let (mut parts, mut missing) = (vec![input.clone()], None);
         while let Some(base) = Base::of(&parts[parts.len() - 1])? {

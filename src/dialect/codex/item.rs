@@ -45,12 +45,12 @@ impl Kind {
     }
 }
 
-/// The members of a reply that its items do not have.
+/// Members of a reply that are not in its items.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts<'a> {
     /// The model, as JSON.
     pub model: Option<&'a str>,
-    /// The counts of tokens: the prompt, the part of it that was in the cache, and the output.
+    /// The token counts: of the prompt, of the part of the prompt that was in the cache, and of the output.
     pub usage: Option<[u64; 3]>,
 }
 
@@ -163,7 +163,7 @@ fn parts(item: Value<'_>) -> Vec<ReplyPart<'_>> {
     }
 }
 
-/// Returns plain text as the input of a call, which has to be an object.
+/// Wraps plain text in an object, because the input of a call must be an object.
 fn input(text: &str) -> String {
     Members::new().string("input", text).into_json()
 }

@@ -78,10 +78,10 @@ fn a_compaction_replaces_what_came_before() {
     );
     check(
         &[user("one"), assistant("two"), compacted, user("three")],
-        &format!("{summary}|A|Understood. I go on from this summary.|U|kept|three"),
+        &format!("{summary}|A|Agreed. Let me build on this summary.|U|kept|three"),
         &[],
     );
-    // Version 0.80.0 keeps all prompts.
+    // Version 0.80.0 writes no `replacement_history`; all prompts are kept.
     check(
         &[
             user("<environment_context>x"),
@@ -96,7 +96,7 @@ fn a_compaction_replaces_what_came_before() {
 }
 
 #[test]
-fn a_file_that_continues_another_one_is_reported() {
+fn a_file_that_continues_a_missing_one_is_reported() {
     let meta = record(
         "session_meta",
         r#""id":"t2","history_base":{"thread_id":"t1","end_ordinal_exclusive":5}"#,

@@ -5,7 +5,7 @@ use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
 use crate::json;
 use crate::json::outline::Value;
 
-/// Returns the model that a record names and its provider, as JSON, if it is a model change or a reply.
+/// Returns the model and the provider that a record names, as JSON, if the record is a model change or a reply.
 #[must_use]
 pub fn model(entry: Value<'_>) -> Option<[Option<&str>; 2]> {
     let (object, name) = match entry.get("type") {
@@ -144,13 +144,14 @@ fn reply(message: Value<'_>, is_same_model: bool) -> (Reply<'_>, bool) {
 /// The translation of a thinking block.
 enum Thinking<'a> {
     Block(Block<'a>),
-    /// Reasoning of another API, which cannot be sent again.
+    /// Reasoning from an API other than Anthropic's, which cannot be sent again.
     Reasoning(String),
     None,
 }
 
-/// Translates a thinking block as pi sends it: a signed block unchanged to the model that wrote it, any other as plain
-/// text. An empty block is dropped, and so is redacted thinking for another model.
+/// Translates a thinking block as pi sends it. A signed block from Anthropic's API goes back unchanged to the model
+/// that wrote it; a signed block from another API becomes reasoning if the model is the same. Every other block becomes
+/// plain text, except that an empty block and redacted thinking are dropped.
 fn thinking(block: Value<'_>, is_same_model: bool, is_kept: bool) -> Thinking<'_> {
     let text = block.quoted("thinking").unwrap_or("\"\"");
     let signature = block.get("thinkingSignature").filter(|raw| !json::is_blank(raw));

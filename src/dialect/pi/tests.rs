@@ -1,5 +1,5 @@
-//! Tests with small sessions of pi. In the tables, a record is `id parent content`: `u:` is a prompt, `a:` a reply,
-//! `c:` a reply with a call, and `r:` a result. For other words, see [`record`].
+//! Tests with small sessions of pi. In the tables, a record is `id parent kind:text`. The kind `u` is a prompt, `a` a
+//! reply, `c` a reply with a call, and `r` a result. For other kinds, see [`record`].
 
 use crate::dialect::tests::rebuild;
 use crate::dialect::{Choice, Dialect, open};
@@ -65,7 +65,7 @@ fn v26_all_versions_are_read() {
 {"type":"message","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"three"}}
 {"type":"compaction","timestamp":"2026-01-01T00:00:00Z","summary":"sum","firstKeptEntryIndex":3,"tokensBefore":9}
 {"type":"message","timestamp":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":[{"type":"text","text":"four"}]}}"#;
-    let summary = "U|[Previous conversation summary]\nsum|A|Understood. I go on from this summary.";
+    let summary = "U|[Previous conversation summary]\nsum|A|Agreed. Let me build on this summary.";
     assert_eq!(rebuild(v1, None), (format!("{summary}|U|three|A|four"), vec![]));
     let hook = r#"a1 - json:"type":"message","message":{"role":"hookMessage","content":"hook"}"#;
     let v2 = session(hook).replace("\"version\":3", "\"version\":2");
@@ -119,9 +119,7 @@ fn v29_damaged_parents_end_the_walk_with_a_finding() {
 #[test]
 fn v30_a_compaction_keeps_its_first_kept_record_and_all_later_ones() {
     let summary = |text: &str| {
-        format!(
-            "U|[Previous conversation summary]\n{text}|A|Understood. I go on from this summary."
-        )
+        format!("U|[Previous conversation summary]\n{text}|A|Agreed. Let me build on this summary.")
     };
     let start = "a1 - u:one\na2 a1 a:two\na3 a2 u:three\na4 a3 a:four\n";
     let check = |lines: &str, messages: String, findings: &[&str]| {
@@ -175,7 +173,7 @@ fn v31_interrupted_replies_are_left_out_with_their_results() {
 }
 
 #[test]
-fn v32_other_messages_become_prompts() {
+fn v32_other_kinds_of_records_become_prompts_or_are_ignored() {
     let bash = |rest: &str| {
         format!(
             r#"a1 - json:"type":"message","message":{{"role":"bashExecution","command":"ls",{rest}}}"#

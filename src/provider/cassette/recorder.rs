@@ -1,4 +1,5 @@
-//! Records exchanges in a directory. An exchange is written completely or not at all, and never with a secret in it.
+//! Records exchanges in a directory. An exchange is written completely or not at all, and is refused if a secret is
+//! found in it.
 
 use super::files::{self, check_pieces};
 use super::secrets::Secrets;
@@ -273,7 +274,8 @@ mod tests {
         }
     }
 
-    /// The environment variable that makes the test below do no more than record into the directory that it names.
+    /// If this environment variable is set, the test below only records an exchange into the directory that the
+    /// variable names, and then returns.
     const RECORD_INTO: &str = "CLAW_TEST_RECORD_INTO";
 
     #[test]

@@ -1,7 +1,7 @@
 //! Looks up exchanges by their request, and describes the nearest one if there is no match.
 //!
-//! A recorder names a directory after the key of its request, so a lookup reads only the directories with that name,
-//! and those that were named by hand. If none of these match, all directories are read.
+//! A recorder names each directory after the key of its request. A lookup therefore first reads only the directories
+//! named after the key that it looks for, and those named by hand. If none of these match, it reads all directories.
 
 use super::diff::{Difference, compare};
 use super::{Exchange, files, key};

@@ -11,11 +11,11 @@ use std::borrow::Cow;
 /// The number of characters shown of a secret that was found.
 const SHOWN: usize = 6;
 
-/// Matches the beginning of a word, which in JSON may directly follow an escape.
+/// Matches the beginning of a word. In JSON, an escape such as `\n` may directly precede the word.
 const BEGIN: &str = r"(?:\\[bfnrt]|(?-u:\b))";
 
-/// The kinds of secrets: a name, true if a secret must start at the beginning of a word, and a pattern. Ordinary
-/// text (`risk-...`, `Bearer $KEY`) must not match, because a match stops the recording.
+/// The kinds of secrets: a name, a flag (true if a secret must start at the beginning of a word), and a pattern.
+/// Ordinary text (`risk-...`, `Bearer $KEY`) must not match, because a match stops the recording.
 const KINDS: [(&str, bool, &str); 22] = [
     ("an Anthropic key", false, r"sk-ant-[A-Za-z0-9_-]{10}"),
     ("an OpenRouter key", false, r"sk-or-v1-[A-Za-z0-9]{10}"),

@@ -9,10 +9,10 @@ use regex::{Regex, RegexBuilder};
 use std::sync::OnceLock;
 
 /// The maximum number of consecutive prefixes.
-const MAX_OPENINGS: usize = 8;
+const MAX_PREFIXES: usize = 8;
 
 /// The known prefixes, each with the punctuation that ends it.
-const WORDS: &str = r"(?x)^\s*(?:
+const PREFIX: &str = r"(?x)^\s*(?:
     # The name of an exception or a type: 'litellm.BadRequestError:', 'AnthropicException -', 'Error:'
     (?:(?:api|upstream|server|internal\ server|provider|client|context\ window)\ )?
         (?:[a-z_][a-z0-9_]*\.)*[a-z0-9_]*(?:error|exception)
@@ -35,17 +35,17 @@ const WORDS: &str = r"(?x)^\s*(?:
 /// prefix.
 pub(super) fn all(text: &str) -> Vec<&str> {
     let mut openings = vec![text.trim_start()];
-    while openings.len() <= MAX_OPENINGS
-        && let Some(rest) = openings.last().and_then(|text| after_words(text))
+    while openings.len() <= MAX_PREFIXES
+        && let Some(rest) = openings.last().and_then(|text| after_prefix(text))
     {
         openings.push(rest);
     }
     openings
 }
 
-fn after_words(text: &str) -> Option<&str> {
+fn after_prefix(text: &str) -> Option<&str> {
     static REGEX: OnceLock<Option<Regex>> = OnceLock::new();
-    let build = || RegexBuilder::new(WORDS).case_insensitive(true).build().ok();
+    let build = || RegexBuilder::new(PREFIX).case_insensitive(true).build().ok();
     let found = REGEX.get_or_init(build).as_ref()?.find(text)?;
     text.get(found.end()..)
 }

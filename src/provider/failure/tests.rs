@@ -26,8 +26,7 @@ fn error(text: &str) -> String {
     format!(r#"{{"error":{{"type":"invalid_request_error","message":{}}}}}"#, json(text))
 }
 
-/// The expected rule, prompt, limit and requested output (0 for none), and the text that gives them
-/// at status 400.
+/// The expected rule, prompt, limit and requested output (`n(0)` for none), and the text that gives them at status 400.
 type Sample = (&'static str, Option<u64>, Option<u64>, Option<u64>, &'static str);
 
 const fn n(number: u64) -> Option<u64> {
@@ -125,9 +124,9 @@ fn rows() -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Covers overflows, texts that only look like one, and all other classes.
+/// Covers overflows, texts that only look like overflows, and all other classes.
 #[test]
-fn k7_each_row_of_the_table_is_classified() {
+fn k7_each_sample_in_failures_ndjson_is_classified_as_expected() {
     let rows = rows();
     for row in &rows {
         let headers: Vec<(&str, &str)> = (row["headers"].as_object().into_iter().flatten())
@@ -149,8 +148,8 @@ fn k7_each_row_of_the_table_is_classified() {
             assert!(is_same, "{name}: {value}, expected {}: {body}", row[name]);
         }
         assert_eq!(found.actual_is_floor, row["actual_is_floor"] == true, "{body}");
-        let may_pass = row["retryable"].as_bool().unwrap_or(exit == 75 || exit == 69);
-        assert_eq!(found.retryable, may_pass, "{body}");
+        let is_retryable = row["retryable"].as_bool().unwrap_or(exit == 75 || exit == 69);
+        assert_eq!(found.retryable, is_retryable, "{body}");
     }
     let has = |exit: u64| rows.iter().filter(|row| row["exit"] == exit).count();
     assert!(
@@ -214,11 +213,11 @@ fn audit_15_quotations_never_decide() {
                 [(400, 76), (413, 4), (200, 69), (500, 69)].into_iter().chain(busy)
             {
                 let failure = classify(status, &error(&text));
-                // A message that begins with a member of the request or an invalid value can be a bad request by
-                // an S rule, which comes before the status.
+                // A message that begins with a member of the request or an invalid value may match an S rule. The
+                // failure is then a bad request, whatever the status says.
                 let is_shape = failure.rule.starts_with('S') && failure.exit() == Exit::Refused;
-                let is_ours = failure.exit().code() == exit || is_shape;
-                assert!(is_ours, "{} {status} {failure}", rule.name);
+                let is_expected = failure.exit().code() == exit || is_shape;
+                assert!(is_expected, "{} {status} {failure}", rule.name);
                 assert_eq!((failure.limit, failure.actual), (None, None), "{text}");
                 assert_eq!((failure.stated_window, failure.output_cap), (None, None), "{text}");
             }
@@ -249,7 +248,7 @@ fn audit_11_only_a_limit_of_the_model_is_a_stated_window() {
 }
 
 #[test]
-fn audit_11_a_users_row_states_a_window_only_in_the_providers_own_words() {
+fn audit_11_a_users_row_gives_a_stated_window_only_if_it_matches_the_providers_own_words() {
     let rows = Rows::read("rows", r"overflow budget (?<limit>\d+) exceeded").unwrap();
     for (text, window) in [
         ("Budget 8000 exceeded", Some(8000)),
@@ -327,7 +326,7 @@ fn an_overflow_text_is_found_in_every_wrapping() {
 }
 
 #[test]
-fn a_structured_code_decides_and_its_numbers_are_exact() {
+fn a_structured_code_decides_and_the_numbers_are_found() {
     let llama = r#"{"error":{"code":400,"message":"request (5031 tokens) exceeds the available context size (2048 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":5031,"n_ctx":2048}}"#;
     let wordless =
         r#"{"error":{"type":"exceed_context_size_error","n_prompt_tokens":5031,"n_ctx":2048}}"#;
@@ -430,7 +429,7 @@ fn lookalikes_are_not_overflows() {
 }
 
 #[test]
-fn a_limit_that_waiting_does_not_lift_is_an_overflow() {
+fn a_request_that_alone_exceeds_a_rate_limit_is_an_overflow() {
     let text = "Request too large for gpt-4o in organization org-X on tokens per min (TPM): Limit 30000, Requested 36278. The input or output tokens must be reduced in order to run successfully.";
     let body = format!(
         r#"{{"error":{{"message":{},"type":"tokens","param":null,"code":"rate_limit_exceeded"}}}}"#,

@@ -9,8 +9,8 @@
 //!
 //! An error may quote the request or the model's output, so a text matches only the provider's own words: from the
 //! beginning of the message, or directly after a prefix added by a gateway (see [`opening`]), up to the end of a
-//! sentence. Quotations never decide, and later sentences only for [`TextFamily::Busy`]. The tests quote a sample of
-//! every row in several ways, and fail for a row without a sample.
+//! sentence or clause. Quotations never decide, and later sentences decide only for [`TextFamily::Busy`]. The tests
+//! quote a sample of every row in several ways, and fail for a row without a sample.
 //!
 //! Patterns are case-insensitive. The only Unicode classes they may use are `\s`, `\d` and `\w`: the `regex` crate is
 //! built without the tables of the other classes.
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_compiles_and_names_all_its_groups() {
+    fn every_pattern_compiles_and_each_of_its_groups_has_a_meaning() {
         for rule in &RULES {
             let groups = rule.regex().map(|regex| regex.captures_len() - 1);
             assert_eq!(groups, Some(rule.groups.len()), "{}", rule.name);

@@ -1,7 +1,8 @@
 //! Decides the class of a refusal, and names the rule.
 //!
 //! The steps run in the order given in the documentation of [`super`]. Each step is named after what it looks at.
-//! All but the last return `None` if they do not apply.
+//! All but the last return `None` if they do not apply. Step 1 has no function: the other steps skip its statuses,
+//! so that [`by_status`] decides.
 
 use super::answer::ErrorBody;
 use super::texts::{self, Numbers, TextFamily};
@@ -156,7 +157,7 @@ fn kind_applies(status: Option<u16>, class: FailureClass) -> bool {
     }
 }
 
-/// Decides by the first of the user's rows that matches the text. The rows do not apply to refusals because of the
+/// Decides by the first of the user's rows that matches the text. The rows do not apply if the refusal is about the
 /// account (401 to 403) or a rate limit (429).
 fn by_row(status: Option<u16>, text: &str, rows: &Rows) -> Option<Verdict<'static>> {
     if matches!(status, Some(401..=403 | 429)) {

@@ -1,4 +1,4 @@
-//! Reads a complete answer into a reply, or the reason why there is none.
+//! Parses a complete answer: returns the reply, or the reason why there is none.
 
 use super::{MAX_MEMBERS, MAX_REFUSAL};
 use crate::input::line::MAX_DEPTH;
@@ -21,9 +21,9 @@ pub(super) fn over(what: &str, most: usize) -> String {
     format!("is too long: {what} has more than {} MiB", most >> 20)
 }
 
-/// Checks a JSON text before it is parsed. Returns a message if a list or an object in it has more than
-/// [`MAX_MEMBERS`] members, or if the text is nested at least [`MAX_MEMBERS`] levels deep. If such a text is also
-/// nested more than [`MAX_DEPTH`] levels deep, the message states that limit.
+/// Checks a JSON text before it is parsed. Returns a message if a list or an object has more than [`MAX_MEMBERS`]
+/// members, or if the nesting alone reaches that number. The message names the nesting as the cause if it exceeds
+/// [`MAX_DEPTH`], otherwise the number of members.
 pub(super) fn too_wide(json: &str) -> Option<String> {
     let why = || match is_deeper(json, MAX_DEPTH) {
         true => format!("is nested more than {MAX_DEPTH} levels deep"),

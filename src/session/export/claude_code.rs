@@ -1,4 +1,5 @@
-//! A project file of Claude Code: one chain of records, with one record for each block of a reply and each result.
+//! A project file of Claude Code: one chain of records. Each block of a reply and each tool result has its own record;
+//! the rest of a user message is one record.
 //!
 //! Version 2.0.76 of Claude Code resumes from the record with the newest time. If several records have that time, it
 //! resumes from the first of them and loses the rest. Therefore, each record is at least a millisecond newer than the
@@ -52,7 +53,7 @@ struct Chain<'e> {
     time: i64,
 }
 
-/// The smallest difference between two times that Claude Code can read, in microseconds.
+/// The smallest difference between two times that Claude Code distinguishes, in microseconds.
 const MILLISECOND: i64 = 1000;
 
 impl Chain<'_> {

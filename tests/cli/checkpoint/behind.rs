@@ -114,8 +114,8 @@ fn killing_a_checkpoint_at_any_moment_leaves_the_transcript_valid() {
         assert!(left.starts_with(&replied), "round {round}");
         let lines = left[replied.len()..].iter().filter(|byte| **byte == b'\n').count();
         assert!(lines <= 1 && left.ends_with(b"\n"), "round {round}");
-        let before = rebuild(&sandbox, "s.jsonl");
-        assert!(before.contains("All of it."), "round {round}");
+        let messages = rebuild(&sandbox, "s.jsonl");
+        assert!(messages.contains("All of it."), "round {round}");
     }
 }
 

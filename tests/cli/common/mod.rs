@@ -155,7 +155,7 @@ impl Sandbox {
     }
 
     /// Runs `script` as an unprivileged user: if the tests run as root, as nobody in the directory `own`, otherwise as
-    /// the current user. Returns `None` if root cannot switch to nobody.
+    /// the current user. Returns `None` if the user nobody cannot run the programs.
     pub fn as_nobody(&self, script: &str, input: &str) -> Option<Assert> {
         const WRAPPER: &str = r#"
 test "$(id -u)" = 0 || exec sh -c "$SCRIPT"
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_reports_the_command_its_end_and_its_output() {
+    fn a_failed_check_reports_the_command_its_status_and_its_output() {
         let sandbox = Sandbox::new();
         let run = sandbox.sh("echo out; echo 'it broke' >&2; exit 7").env("A", "b c").assert();
         let report = panic_of(|| drop(run.success()));

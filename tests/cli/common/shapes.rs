@@ -1,6 +1,6 @@
 //! The shapes of requests, one for each API, and the rules of chat completions and Ollama's chat.
 //!
-//! As in [`rules`](super::rules), the rules follow the documentation and the messages of real servers, not the
+//! As in [`rules`](super::rules), the rules follow the documentation and the error messages of real servers, not the
 //! programs under test. Where sources differ, the stricter reading applies, so that a request that passes here
 //! passes everywhere. The rules have names:
 //!

@@ -147,7 +147,7 @@ impl Front {
         Front::new(provider, Ipv4Addr::LOCALHOST.into(), Some(identity))
     }
 
-    /// Listens with TLS or plain HTTP at any address of this machine.
+    /// Listens at this address of the machine: with TLS if `identity` is given, otherwise with plain HTTP.
     pub fn new(provider: &FakeProvider, ip: IpAddr, identity: Option<Identity>) -> Front {
         let seen = Seen::default();
         let (behind, kept) = (provider.address(), seen.clone());

@@ -9,7 +9,7 @@ use crate::common::{AssertExt, Sandbox};
 
 /// The prompt with which each session of the corpus was resumed.
 const PROBE: &str = "Resume probe: where were we?";
-/// The first words of the summary of a compaction.
+/// The words with which Codex begins the summary of a compaction.
 const SUMMARY: &str = "Another language model started to solve this problem";
 
 /// Converts the request that Codex sent into messages. Leaves out system prompts and reasoning, and puts the summary
@@ -29,7 +29,7 @@ fn sent(request: &Value) -> Vec<Value> {
             (Some("custom_tool_call"), _) => call(item, &json!({"input": item["input"]})),
             (Some("function_call_output" | "custom_tool_call_output"), _) => {
                 let output = match &item["output"] {
-                    // Version 0.80.0 stores this output as an object, and sends it as text.
+                    // Version 0.80.0 of Codex stores this output as an object, and sends it as text.
                     Value::String(text)
                         if text.starts_with(
                             "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess",
@@ -62,7 +62,7 @@ fn sent(request: &Value) -> Vec<Value> {
     messages
 }
 
-/// Returns the output of a patch as version 0.80.0 stores it.
+/// Returns the output of a patch as version 0.80.0 of Codex stores it.
 fn stored(sent: &str) -> String {
     let output = sent.split_once("Output:\n").expect("an output").1;
     format!(
@@ -135,7 +135,7 @@ fn rollout(id: &str, base: Value, first: usize, prompts: &[&str]) -> Vec<String>
 }
 
 #[test]
-fn a_rollout_file_is_read_after_the_part_of_the_file_that_it_continues() {
+fn the_part_of_the_earlier_file_that_a_rollout_file_continues_is_read_first() {
     let base = |id: &str, ordinal: usize, bytes: usize| json!({"thread_id": id, "end_ordinal_exclusive": ordinal, "end_byte_offset": bytes});
     let length = |lines: &[String]| lines.concat().len();
     let first = rollout("t1", Value::Null, 1, &["one", "two"]);

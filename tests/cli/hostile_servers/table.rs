@@ -223,8 +223,8 @@ pub fn slow(shape: Shape) -> Vec<Row> {
     ]
 }
 
-/// Returns an event with a tool call.
-fn a_call(shape: Shape) -> Value {
+/// Returns an event with tool calls: two in chat completions, otherwise one.
+fn event_with_calls(shape: Shape) -> Value {
     let call = json!({"function": {"name": "f", "arguments": {}}});
     match shape {
         Shape::Anthropic => {
@@ -242,7 +242,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
     let begin = if shape == Shape::Ollama { "{\"x\":\"" } else { "data: {\"x\":\"" };
     let again =
         |piece: &str, total: usize| Act::Flood(piece.repeat(MIB / piece.len()).into(), total);
-    let calls = again(&event(shape, &a_call(shape)), 20 * MIB);
+    let calls = again(&event(shape, &event_with_calls(shape)), 20 * MIB);
     let wide = whole(shape, "").replacen("\"\"", "[0", 1);
     vec![
         Row {

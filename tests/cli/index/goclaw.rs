@@ -1,4 +1,4 @@
-//! Databases of GoClaw become sessions, and are not changed.
+//! `claw-session import` turns the databases of GoClaw into sessions, and does not change the databases.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -154,7 +154,7 @@ fn a_database_of_goclaw_becomes_sessions() {
 #[test]
 fn an_import_of_the_same_database_adds_only_what_is_new() {
     let sandbox = Sandbox::new();
-    // An open connection keeps rows in the log.
+    // While a connection is open, new rows stay in the write-ahead log.
     let database = database(&sandbox, "goclaw.db", 1);
     let ids = import(&sandbox, &["goclaw.db"]);
     assert_eq!(import(&sandbox, &["goclaw.db"]), ids);

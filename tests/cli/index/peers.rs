@@ -41,7 +41,7 @@ fn ccusage() -> Option<String> {
     is_there.then(|| script.to_string_lossy().into_owned())
 }
 
-/// A line of a project file of Claude Code.
+/// Returns a line of a project file of Claude Code.
 fn line(id: u32, parent: u32, at: &str, more: &Value) -> String {
     let mut line = json!({"uuid": format!("u{id}"), "parentUuid": (parent > 0).then(|| format!("u{parent}")),
         "sessionId": "cc", "version": "2.1.330", "cwd": "/w", "timestamp": format!("2026-01-{at}:00.000Z"),
@@ -61,7 +61,7 @@ fn prompt(id: u32, parent: u32, at: &str) -> String {
     )
 }
 
-/// A line of the reply with the number `reply`, which is also the number of its request.
+/// Returns a line of reply number `reply`, which belongs to the request of the same number.
 fn part(id: u32, parent: u32, at: &str, (reply, model): (u32, &str), more: &Value) -> String {
     let mut own = json!({"type": "assistant", "requestId": format!("req{reply}"), "message": {"id": format!("msg{reply}"),
         "type": "message", "role": "assistant", "model": model, "content": [{"type": "text", "text": format!("part {id}")}],
@@ -126,7 +126,7 @@ fn usage_per_day_and_model_of_claude_code_is_that_of_ccusage() {
 }
 
 #[test]
-fn calls_on_abandoned_branches_and_of_subagents_are_asides() {
+fn calls_on_abandoned_branches_and_of_subagents_have_the_kind_aside() {
     let sandbox = Sandbox::new();
     project(&sandbox);
     index(&sandbox, "i.db", &["update", "--quiet", ".claude"]).success();

@@ -109,7 +109,8 @@ fn views_answer_common_questions() {
         assert!(!rows(&sandbox, "i.db", &format!("SELECT * FROM {name}")).is_empty(), "{name}");
     }
     let compacted = rows(&sandbox, "i.db", "SELECT compactions, gained FROM compacted_sessions");
-    // The longer session has two compactions, of which one was retracted; the only one of the other session was, too.
+    // The longer session has two compactions, and the first one is retracted. The other session has only a retracted
+    // compaction.
     assert_eq!(compacted, [json!({"compactions": 1, "gained": 9000 - 2006})]);
     let tools =
         rows(&sandbox, "i.db", "SELECT name, calls, failed, mean_seconds FROM tools ORDER BY name");

@@ -1,4 +1,4 @@
-//! `claw-index search`: words of several languages, filters and redaction.
+//! `claw-index search`: words in several languages, filters and redaction.
 
 use predicates::str::contains;
 use serde_json::json;
@@ -53,7 +53,7 @@ fn words_are_found_in_languages_with_and_without_spaces() {
 }
 
 #[test]
-fn results_are_ranked_filtered_and_lead_to_the_transcript() {
+fn results_can_be_filtered_and_name_the_transcript_and_the_turn() {
     let sandbox = Sandbox::new();
     sandbox.write("d/a.jsonl", transcript(10, 1));
     sandbox.write("d/b.jsonl", transcript(10, 2));

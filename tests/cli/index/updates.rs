@@ -18,7 +18,7 @@ fn append(sandbox: &Sandbox, name: &str, bytes: &[u8]) {
     file.write_all(bytes).expect("room");
 }
 
-/// Returns transcripts in several dialects, each with several turns and its name.
+/// Returns transcripts in several dialects, each with the name of its dialect.
 fn samples() -> Vec<(&'static str, String)> {
     let own = transcript(6, 3);
     let lines =
@@ -187,7 +187,7 @@ done
 chmod 000 d/t.jsonl && $update --full d; echo $?
 claw-index --db i.db query --format json 'SELECT count(*) AS n FROM messages'"#;
     let Some(run) = sandbox.as_nobody(script, "hello") else {
-        println!("skipped: root may read anything, and other users may not run the programs");
+        println!("skipped: the tests run as root, and the user nobody cannot run the programs");
         return;
     };
     let run = run.code(0).stdout("77\n77\n77\n77\n77\n{\"n\":2}\n");

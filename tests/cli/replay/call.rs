@@ -113,7 +113,7 @@ fn sessions_with_the_same_beginning_share_recordings() {
     let args = ["--replay", "tape", "--jobs", "2", "d"];
     live(&sandbox, &provider, &args).success();
     assert_eq!(provider.requests().len(), 3, "the replay sent a request");
-    // A reply that equals no recorded answer is compared with the first one.
+    // If the reply in the transcript matches none of the recordings, it is compared with the first recording.
     append_records(&sandbox, "e.jsonl", &[prompt("hello"), answer("fourth")]);
     let report = live(&sandbox, &provider, &["--replay", "tape", "e.jsonl"]).code(1).json_one();
     let detail = report["cases"][0]["detail"].as_str().expect("a detail");
@@ -192,7 +192,10 @@ fn each_request_of_a_turn_contains_the_recorded_results_before_it() {
     let last = requests.last().expect("a request").messages();
     assert_eq!((last.len(), &last[2]["content"][0]["content"]), (3, &json!("found")));
     let report = run("calls-and-inputs", json!({"a": 2, "b": 2})).code(1).json_one();
-    assert_eq!(report["message"], "turn 1, call 1: call 1: the input of a call to 'read' differs");
+    assert_eq!(
+        report["message"],
+        "turn 1, call 1: tool call 1: the input of a call to 'read' differs"
+    );
     assert_eq!(
         report["cases"][0]["detail"],
         "--- recorded\n+++ new\n-call read {\"a\":1,\"b\":2}\n+call read {\"a\":2,\"b\":2}\n"

@@ -1,4 +1,4 @@
-//! claw-replay diff: two directories, or the reports of two runs.
+//! claw-replay diff: compares the transcripts in two directories, or the reports of two runs.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;

@@ -10,7 +10,7 @@ use super::{check, transcripts};
 use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::man::{can_run, has_tool};
 
-/// Creates 40 transcripts, some of which fail, a file that is not a transcript, and a list of all 41 paths.
+/// Creates 40 transcripts (of which some fail), a file that is not a transcript, and a list of all 41 paths.
 fn many() -> Sandbox {
     let sandbox = Sandbox::new();
     transcripts(&sandbox, "d", 40);
@@ -63,7 +63,8 @@ case $host in down) exit 255 ;; silent) exit ;; esac
 SHELL=/bin/sh exec sh -c "$*"
 "#;
 
-/// Returns `claw-replay-parallel`, which reaches `hosts` through the fake ssh and reads the list from standard input.
+/// Returns a `claw-replay-parallel` command that reaches `hosts` through the fake ssh and reads the list of paths from
+/// standard input.
 fn parallel(sandbox: &Sandbox, hosts: &str, args: &[&str]) -> Cmd {
     sandbox.program("fake-ssh", SSH);
     let ssh = sandbox.path("bin/fake-ssh");

@@ -8,7 +8,7 @@ use crate::common::{AssertExt, Sandbox};
 use crate::man::has_tool;
 use crate::show::browser::seen;
 
-/// Text of a transcript that each format has to escape.
+/// Text in a transcript that each report format has to escape.
 const HOSTILE: &str =
     "</failure>]]>&\"'\u{1b}[31m\u{fffe}\u{202e}\r\n::error::a%0A|`<b>`|*_# SKIP \\x";
 
@@ -154,7 +154,7 @@ fn a_report_appears_only_when_it_is_complete() {
     child.kill().expect("a process");
     child.wait().expect("an exit status");
     assert_eq!(sandbox.read_text("old.xml"), "old");
-    // No temporary file is left beside it. (On a file system without O_TMPFILE, one would be.)
+    // No temporary file is left beside the old report. (On a file system without O_TMPFILE, one would be.)
     let left = "find . -name '.old.xml.*' -o -name '.index.html.*'";
     sandbox.sh(left).assert().success().stdout("");
     // A run that ends with an error leaves no file.
@@ -202,7 +202,7 @@ fn a_summary_is_markdown_of_at_most_a_mebibyte() {
     let rows = text.lines().filter(|line| line.starts_with("| missing/")).count();
     assert!((900_000..1 << 20).contains(&text.len()), "{} bytes", text.len());
     assert!(text.ends_with(&format!("\n{} more failures: see the reports.\n", 2500 - rows)));
-    // The index of an HTML report lists at most 1000 failures, and states their total number.
+    // The index of an HTML report lists at most 1000 failures, and states how many there are in total.
     check(&sandbox, &["--html", "report", "--files-from", "list"]).code(1);
     let text = sandbox.read_text("report/index.html");
     assert_eq!(text.matches("<article>").count(), 1000);

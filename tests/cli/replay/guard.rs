@@ -1,4 +1,5 @@
-//! claw-replay guard: finds where windows would overflow, and simulates the steps of the guard without a model.
+//! claw-replay guard: finds the turns that would overflow a context window, and simulates the steps of claw-turn's
+//! overflow guard (shortening results, summarising) without a model.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
@@ -26,7 +27,7 @@ fn tool_turns(turns: usize, words: usize) -> String {
     (0..turns).flat_map(turn).map(|record| format!("{record}\n")).collect()
 }
 
-/// Returns the numbers of the only window.
+/// Returns the numbers of the report's only window.
 fn window(run: &Assert) -> Value {
     run.json_one()["numbers"]["windows"][0].clone()
 }
@@ -44,7 +45,7 @@ fn a_window_that_is_large_enough_never_overflows() {
 }
 
 #[test]
-fn an_overflow_has_its_turn_its_size_and_the_gain_of_each_step() {
+fn the_report_states_the_turn_and_size_of_an_overflow_and_what_each_step_saves() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", tool_turns(20, 400));
     let run = guard(&sandbox, &["--window", "8000", "s.jsonl"]).success();
@@ -52,7 +53,8 @@ fn an_overflow_has_its_turn_its_size_and_the_gain_of_each_step() {
     let first = &window["overflows"][0];
     let turn = window["first_turn"].as_u64().expect("a turn");
     assert!((4..20).contains(&turn) && first["turn"] == turn, "{window}");
-    // The size is what claw-estimate prints for the request without the provider's counts.
+    // The size is what claw-estimate prints for one of the turn's two requests. For the second request, the
+    // provider's counts are hidden from claw-estimate.
     let lines = 4 * (turn - 1) + 3;
     let estimate = format!(
         "head -n {lines} s.jsonl | sed 's/\"usage\"/\"x\"/' | claw-rebuild | claw-estimate"
@@ -118,7 +120,7 @@ fn r3_calls_without_a_price_are_counted_as_unpriced() {
 }
 
 #[test]
-fn a_regression_is_found_by_the_mode_that_concerns_it_and_by_no_other() {
+fn check_reports_only_damage_and_guard_reports_only_overflows() {
     let sandbox = Sandbox::new();
     for n in 0..200 {
         sandbox.write(&format!("d/{n:03}.jsonl"), transcript(n % 20));

@@ -127,7 +127,7 @@ fn a_line_that_needs_more_memory_than_there_is_does_not_end_the_run() {
 }
 
 #[test]
-fn no_mode_passes_a_transcript_of_which_only_damage_is_left() {
+fn no_mode_passes_a_damaged_transcript_without_an_intact_record() {
     let sandbox = Sandbox::new();
     for (name, content) in [
         ("bad", &b"{\"type\":\"user\"}\n"[..]),

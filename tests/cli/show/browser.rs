@@ -45,7 +45,8 @@ for (const [name, file, width] of pages) {
 Promise.all(wait).then(() => document.getElementById('seen').textContent = JSON.stringify(seen));
 </script>"#;
 
-/// Returns the browser's observations of the pages, by name; `None` if there is no browser.
+/// Returns the browser's observations of the pages, by name; `None` if there is no browser. In CI, a missing browser is
+/// a failure.
 pub fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
     let names = "chromium chromium-browser google-chrome";
     let found =

@@ -1,5 +1,5 @@
-//! `--follow`: an appended record is shown once its line is complete. A file that is replaced or truncated is shown from
-//! its beginning.
+//! `claw-show --follow`: an appended record is shown once its line is complete. If the file is replaced or truncated,
+//! showing starts over.
 
 use predicates::str::contains;
 
@@ -122,18 +122,18 @@ fn a_replaced_or_truncated_file_is_shown_from_its_beginning() {
     let following = Following::begin(&(user("one") + &reply("two")), &["--limit-turns", "1"]);
     following.shows(&(FIRST.to_owned() + "\nassistant\n  two\n"));
     fs::write(&following.path, user("new")).expect("a shorter file");
-    following.reports("claw-show: 's.jsonl' was truncated; showing it from its beginning\n");
+    following.reports("claw-show: 's.jsonl' was truncated; starting over\n");
     following.shows("\n── turn 1 ──────────────\n\nuser\n  new\n");
     let other = following.path.with_file_name("other");
     fs::write(&other, user("other") + &reply("two") + &reply("three")).expect("another file");
     fs::rename(&other, &following.path).expect("a rename");
-    following.reports("claw-show: 's.jsonl' was replaced; showing it from its beginning\n");
+    following.reports("claw-show: 's.jsonl' was replaced; starting over\n");
     following.shows("\n── turn 1 ──────────────\n\nuser\n  other\n\nassistant\n  two\n\n  three\n");
     // A file that was removed may appear again.
     fs::remove_file(&following.path).expect("no file");
     thread::sleep(Duration::from_millis(500));
     fs::write(&following.path, user("one")).expect("a new file");
-    following.reports("claw-show: 's.jsonl' was replaced; showing it from its beginning\n");
+    following.reports("claw-show: 's.jsonl' was replaced; starting over\n");
     following.shows(&format!("\n{FIRST}"));
 }
 

@@ -66,7 +66,7 @@ fn audit_29_control_characters_are_shown_escaped() {
 }
 
 #[test]
-fn audit_29_rows_appear_as_they_arrive() {
+fn audit_29_rows_are_shown_while_the_text_arrives() {
     // Each part is sent once a row of the part before it has been shown.
     let script = r#"
         until_seen () { while ! grep -q "$1" out; do sleep 0.01; done }

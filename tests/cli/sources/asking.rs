@@ -19,7 +19,7 @@ fn small_model(sandbox: &Sandbox) -> [&'static str; 2] {
 }
 
 #[test]
-fn m2_summarising_ten_windows_of_text_takes_as_many_calls_as_show_predicts() {
+fn m2_summarising_many_windows_of_text_takes_as_many_calls_as_show_predicts() {
     let sandbox = with_model();
     let (args, messages) = (small_model(&sandbox), conversation(400, 100));
     for most in ["64", "16", "5", "1"] {
@@ -82,7 +82,7 @@ fn v54_the_deadline_ends_a_call_that_hangs() {
         let run = run.stderr(contains("did not end in time"));
         match more {
             ["--no-fallback"] => {
-                run.code(69).stdout("").stderr(contains("the deadline of --deadline has passed"))
+                run.code(69).stdout("").stderr(contains("the time limit of --deadline has passed"))
             }
             _ => run.success(),
         };

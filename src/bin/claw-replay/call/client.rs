@@ -34,7 +34,7 @@ pub enum CallOutcome {
     NotRecorded(String),
     /// The provider refused the request or failed.
     Refused(String),
-    /// The call failed before there was an answer, for this reason.
+    /// The call failed without a usable answer, for this reason.
     Failed(String),
 }
 

@@ -98,10 +98,10 @@ fn first_difference(recorded: &Reply, new: &Reply, inputs: bool) -> String {
         let (old, new) = (recorded.calls.get(index), new.calls.get(index));
         if old.map(|call| &call.name) != new.map(|call| &call.name) {
             let (number, old, new) = (index + 1, shown(old), shown(new));
-            return format!("call {number}: the recorded reply has {old}, the new one {new}");
+            return format!("tool call {number}: the recorded reply has {old}, the new one {new}");
         }
         if inputs && old != new {
-            return format!("call {}: the input of {} differs", index + 1, shown(new));
+            return format!("tool call {}: the input of {} differs", index + 1, shown(new));
         }
     }
     let mut lines = recorded.text.lines().zip(new.text.lines());
@@ -137,7 +137,7 @@ fn whole(reply: &Reply) -> String {
     [&reply.text, end, &calls(reply)].concat()
 }
 
-/// Returns the lines that differ, and those around them.
+/// Returns the lines that differ and the lines around them, up to about [`MAX_DETAIL`] bytes.
 fn diff(recorded: &str, new: &str) -> String {
     let mut text = "--- recorded\n+++ new\n".to_owned();
     let lines = edit::compare(recorded, new);
@@ -152,7 +152,7 @@ fn diff(recorded: &str, new: &str) -> String {
     text
 }
 
-/// Has a command compare two replies.
+/// Lets a command compare two replies. Its exit status is 0 if they count as the same, and 1 if they differ.
 fn run(
     command: &str,
     name: CaseName<'_>,
@@ -232,17 +232,17 @@ mod tests {
             ),
             (
                 reply("a\nb", &[("f", r#"{"x":2}"#)]),
-                "call 1: the input of a call to 'f' differs",
+                "tool call 1: the input of a call to 'f' differs",
                 [true, true, false],
             ),
             (
                 reply("a\nb", &[("g", r#"{"x":1}"#)]),
-                "call 1: the recorded reply has a call to 'f', the new one a call to 'g'",
+                "tool call 1: the recorded reply has a call to 'f', the new one a call to 'g'",
                 [true; 3],
             ),
             (
                 reply("a\nb", &[]),
-                "call 1: the recorded reply has a call to 'f', the new one no call",
+                "tool call 1: the recorded reply has a call to 'f', the new one no call",
                 [true; 3],
             ),
         ] {

@@ -70,7 +70,7 @@ impl Expected {
         }
     }
 
-    /// Returns true if a reply was set.
+    /// Returns true if [`Expected::set`] was called.
     pub fn is_changed(&self) -> bool {
         self.is_changed
     }

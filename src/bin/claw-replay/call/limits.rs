@@ -22,7 +22,7 @@ struct Used {
     cost: f64,
 }
 
-/// The part of the limits that a call holds until its counts are known.
+/// The tokens and the cost that are reserved for a call until its counts are known.
 #[derive(Clone, Copy, Debug)]
 pub struct Reserved(Used);
 
@@ -37,7 +37,10 @@ impl RunLimits {
         let limits =
             RunLimits { max_total, max_cost, prices, model, used: Mutex::new(Used::default()) };
         if max_cost.is_some() && limits.cost(None, &Counts::default()).is_none() {
-            let text = format!("cannot check --max-cost: no price for '{}'", limits.model);
+            let text = format!(
+                "cannot check --max-cost: no price for '{}'; add one to the file of --prices",
+                limits.model
+            );
             return fail(Exit::Config, text);
         }
         Ok(limits)
@@ -60,7 +63,7 @@ impl RunLimits {
         self.prices.is_some()
     }
 
-    /// Reserves the tokens of a prompt, by its estimate, and their cost.
+    /// Reserves `prompt`, the estimated tokens of a prompt, and their cost.
     ///
     /// # Errors
     /// Returns the reason if a limit does not allow the call.

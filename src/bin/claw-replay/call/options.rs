@@ -159,8 +159,8 @@ impl CallArgs {
         })
     }
 
-    /// Checks everything that would otherwise make each call fail. Returns the maximum number of calls for one reply:
-    /// the number of recordings, or 1.
+    /// Checks everything that would otherwise make each call fail. Returns the maximum number of calls for one
+    /// repetition: in a replay the number of recordings, else 1.
     fn check(&self) -> anyhow::Result<u64> {
         let endpoint = self.connection.endpoint(&self.model)?;
         endpoint.check()?;

@@ -114,7 +114,7 @@ impl NewReply {
     }
 }
 
-/// Adds up two counts.
+/// Adds up two counts. If one is unknown, returns the other.
 pub fn sum(one: Option<Counts>, other: Option<Counts>) -> Option<Counts> {
     let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
     Some(Counts {

@@ -69,7 +69,7 @@ struct Reader {
     turns: Vec<Turn>,
     /// The state of the reply that is being read, and the ids of its calls.
     open: Option<(ReplyState, HashSet<String>)>,
-    /// The ids of calls whose results come before them.
+    /// The ids of the calls whose results came before the calls themselves.
     early: HashSet<String>,
 }
 

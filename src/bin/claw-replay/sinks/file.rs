@@ -35,7 +35,7 @@ fn cannot(path: &Path) -> String {
     format!("cannot write '{}'", path.display())
 }
 
-/// Errors are returned by [`ReportFile::finish`].
+/// Writing never fails. If there is an error, [`ReportFile::finish`] returns it.
 impl Write for ReportFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)

@@ -52,8 +52,8 @@ struct Group {
 }
 
 impl Html {
-    /// Creates the directory and the index. Only its owner can read a new directory, because the pages contain whole
-    /// transcripts.
+    /// Creates the directory and the index. If the directory is new, only its owner can read it, because the pages
+    /// contain whole transcripts.
     ///
     /// # Errors
     /// Fails if they cannot be created.

@@ -277,7 +277,7 @@ pub(super) fn request_id(shape: Shape, id: usize) -> Vec<(String, String)> {
 // ---- the default text ----------------------------------------------------------------------
 
 /// Returns the text of the default reply: [`SUMMARY`] if the only message asks for a summary, otherwise the number of
-/// messages without system messages and the start of the last user text.
+/// messages and the start of the last user text. System messages are not counted.
 fn default_text(body: &Value) -> String {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let count = messages.iter().filter(|message| !shapes::is_system(message)).count();

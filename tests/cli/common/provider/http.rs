@@ -34,7 +34,8 @@ impl Request {
         self.path.split('?').next().unwrap_or_default()
     }
 
-    /// Reads one request; returns `None` if the client closed the connection without sending one.
+    /// Reads one request. Returns `None` if the client closed the connection without sending one, or if the first line
+    /// is not a request line.
     pub(super) fn read(mut stream: &TcpStream) -> io::Result<Option<Request>> {
         let mut reader = BufReader::new(stream);
         let first = read_line(&mut reader)?;

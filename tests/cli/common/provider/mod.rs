@@ -450,7 +450,7 @@ fn refusal(status: u16, kind: &'static str, rule: &'static str, message: &str) -
     Violation { status, kind, message: message.to_owned(), rule }
 }
 
-/// Checks the headers that every request needs, and returns the key.
+/// Checks the headers of a request, and returns the key.
 fn check_headers(request: &Request, shape: Shape) -> Result<Option<&str>, Violation> {
     let key = check_key(request, shape)?;
     if shape == Shape::Anthropic {
@@ -476,8 +476,8 @@ fn is_anthropic(header: &str) -> bool {
     header == "x-api-key" || header.starts_with("anthropic-")
 }
 
-/// Returns the key. The Messages API accepts it in `x-api-key` or `authorization`, but not in both, chat completions
-/// only in `authorization`; Ollama needs none.
+/// Returns the key. The Messages API accepts it in `x-api-key` or in `authorization`, but not in both. Chat completions
+/// accept it only in `authorization`. Ollama needs no key.
 fn check_key(request: &Request, shape: Shape) -> Result<Option<&str>, Violation> {
     let (keys, why) = match shape {
         Shape::Anthropic => {

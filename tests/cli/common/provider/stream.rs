@@ -6,7 +6,7 @@ use crate::common::shapes::Shape;
 
 use super::answer::{CREATED_AT, Reply};
 
-/// The number of characters of text, or of the input of a call, in an event.
+/// The maximum number of characters of text, or of the input of a call, in a piece.
 const FRAGMENT: usize = 8;
 
 /// Returns the pieces of the whole reply.
@@ -86,7 +86,7 @@ fn chunks(reply: &Reply) -> Vec<Vec<u8>> {
     let mut deltas = vec![json!({"role": "assistant", "content": null})];
     deltas.extend(fragments(&reply.text).iter().map(|f| json!({"content": f})));
     for (n, (id, name, input)) in reply.calls.iter().enumerate() {
-        // Only the first fragment has the id and the name; the others have just the index.
+        // Only the first piece of a call has its id and its name; the other pieces have its index.
         let function = json!({"name": name, "arguments": ""});
         let start = json!({"index": n, "id": id, "type": "function", "function": function});
         deltas.push(json!({"tool_calls": [start]}));
