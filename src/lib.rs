@@ -33,6 +33,7 @@ mod system; // code that depends on the operating system
 pub mod json; // JSON text, inspected and written without decoding it
 pub mod printable; // control characters escaped for a terminal
 pub mod exit; // exit statuses, and the errors that carry them
+pub mod new_file; // an output file that appears under its name only when it is complete
 pub mod settings; // options, variables and the configuration file → the value of each setting
 pub mod process; // child processes: started, and ended with all their descendants
 pub mod id; // ids of records and of tool calls
@@ -56,4 +57,6 @@ pub mod exec; // tool calls → tool results, by running tools
 pub mod session; // sessions by name: the store of transcripts and its index
 pub mod index; // records → rows of a database, and the texts of its full-text search
 pub mod show; // records → text, Markdown or HTML, for people
+#[cfg(feature = "completions")]
+pub mod completion; // the options of a program → completions for a shell
 pub mod cli; // the parts of the command lines that programs share

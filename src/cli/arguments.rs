@@ -28,7 +28,7 @@ pub fn parse<A: Parser>() -> anyhow::Result<A> {
 pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
     let arguments = process_arguments();
     #[cfg(feature = "completions")]
-    crate::cli::completion::print_if_asked(&A::command(), &arguments);
+    print_completions_if_asked(&A::command(), &arguments);
     let line = CommandLine::parse(with_negative_numbers(A::command()), &arguments);
     let parsed = line.and_then(|line| Ok((from_matches(&mut line.given.clone())?, line.given)));
     let (parsed, given) = parsed.map_err(|failed| into_error(failed, &arguments))?;
@@ -47,6 +47,19 @@ pub fn decided<A: Parser>() -> anyhow::Result<Vec<(Setting, SettingValue)>> {
     read::<A>(&arguments)
         .map(|parsed| parsed.settings)
         .map_err(|failed| into_error(failed, &arguments))
+}
+
+/// If the only argument is `--completions=SHELL`, prints the completions for that shell and ends the program.
+#[cfg(feature = "completions")]
+#[expect(clippy::exit, reason = "it is called before the program does anything else")]
+fn print_completions_if_asked(command: &Command, arguments: &[OsString]) {
+    use std::io::Write;
+    let [_, argument] = arguments else { return };
+    let shell = argument.to_str().and_then(|text| text.strip_prefix("--completions="));
+    let Some(shell) = shell.and_then(|name| name.parse().ok()) else { return };
+    let text = crate::completion::completions(command, shell);
+    let written = std::io::stdout().write_all(text.as_bytes());
+    std::process::exit(written.is_err().into());
 }
 
 fn process_arguments() -> Vec<OsString> {
@@ -80,7 +93,7 @@ fn into_error(failed: CommandLineError, arguments: &[OsString]) -> anyhow::Error
 /// See [`CommandLineError`].
 pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, CommandLineError> {
     #[cfg(feature = "completions")]
-    crate::cli::completion::print_if_asked(&A::command(), arguments);
+    print_completions_if_asked(&A::command(), arguments);
     let line = CommandLine::parse(with_negative_numbers(A::command()), arguments)?;
     let file = config::open(&line.given)?;
     line.decide(ENVIRONMENT, &file)

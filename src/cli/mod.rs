@@ -5,16 +5,14 @@ pub mod arguments;
 pub mod attach;
 pub mod budget;
 pub mod closed;
-#[cfg(feature = "completions")]
-pub mod completion;
 pub mod config;
 pub mod diagnostics;
 pub mod endpoint;
 pub mod input;
 pub mod log;
 pub mod model;
-pub mod new_file;
 pub mod options;
+pub mod output_file;
 pub mod progress;
 pub mod summary;
 

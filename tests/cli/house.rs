@@ -207,6 +207,14 @@ fn scripts_are_short_enough_to_read() {
     }
 }
 
+/// What only one program uses belongs to that program, and what has nothing to do with arguments and streams to a module
+/// below `cli`.
+#[test]
+fn the_shared_parts_of_command_lines_are_small() {
+    let lines = sources_in("src/cli").lines().count();
+    assert!(lines <= 2500, "src/cli has {lines} lines");
+}
+
 /// Returns the text of all Rust files in a directory.
 fn sources_in(directory: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);

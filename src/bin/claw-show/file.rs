@@ -1,9 +1,10 @@
 //! The output file of `claw-show`.
 
 use anyhow::Context;
-use clawutils::cli::new_file::{NewFile, PRIVATE};
+use clawutils::cli::output_file;
 use clawutils::cli::survive_file_limits;
 use clawutils::exit::{Exit, fail};
+use clawutils::new_file::PRIVATE;
 use clawutils::show::Format;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -44,7 +45,7 @@ pub fn create<T>(
     }
     survive_file_limits()?;
     let cannot = || format!("cannot write '{}'", path.display());
-    let mut file = NewFile::create(path, PRIVATE).with_context(cannot)?;
+    let mut file = output_file::create(path, PRIVATE).with_context(cannot)?;
     let written = write(&mut file)?;
     match file.finish(may_replace) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => exists(),

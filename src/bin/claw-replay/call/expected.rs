@@ -6,10 +6,10 @@
 
 use crate::call::reply::Reply;
 use anyhow::Context;
-use clawutils::cli::new_file::{NewFile, PRIVATE};
 use clawutils::exit::{Exit, fail};
 use clawutils::json::Object;
 use clawutils::json::write::Members;
+use clawutils::new_file::{NewFile, PRIVATE};
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};

@@ -1,7 +1,8 @@
 //! A file that a sink writes.
 
 use anyhow::Context;
-use clawutils::cli::new_file::{NewFile, SHARED};
+use clawutils::cli::output_file;
+use clawutils::new_file::{NewFile, SHARED};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ impl ReportFile {
     /// # Errors
     /// Fails with 74 or 77 if it cannot be created.
     pub fn create(path: &Path) -> anyhow::Result<ReportFile> {
-        let file = NewFile::create(path, SHARED).with_context(|| cannot(path))?;
+        let file = output_file::create(path, SHARED).with_context(|| cannot(path))?;
         Ok(ReportFile { path: path.to_owned(), file })
     }
 

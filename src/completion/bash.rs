@@ -1,7 +1,7 @@
 //! Generates completions for bash 3.2 and later. Those of clap_complete do not work for the subcommands of a program
 //! with a hyphen in its name, and cannot complete sessions.
 
-use crate::cli::completion::{RECORD, SESSION};
+use crate::completion::{RECORD, SESSION};
 use clap::builder::PossibleValue;
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Generator;

@@ -4,9 +4,9 @@
 mod bash;
 
 use clap::{Arg, ArgAction, Command, ValueHint};
-use clap_complete::{Shell, generate};
-use std::ffi::OsString;
-use std::io::Write;
+use clap_complete::generate;
+
+pub use clap_complete::Shell;
 
 /// The hint for a session. clap has no such hint, so a hint that no option uses takes its place.
 const SESSION: ValueHint = ValueHint::Username;
@@ -15,18 +15,9 @@ const RECORD: ValueHint = ValueHint::Hostname;
 /// The options whose value is the id of a record.
 const RECORD_OPTIONS: [&str; 3] = ["at", "expect-tail", "record"];
 
-/// If the only argument is `--completions=SHELL`, prints the completions for that shell and ends the program.
-#[expect(clippy::exit, reason = "it is called before the program does anything else")]
-pub fn print_if_asked(command: &Command, arguments: &[OsString]) {
-    let [_, argument] = arguments else { return };
-    let shell = argument.to_str().and_then(|text| text.strip_prefix("--completions="));
-    let Some(shell) = shell.and_then(|name| name.parse().ok()) else { return };
-    let written = std::io::stdout().write_all(completions(command, shell).as_bytes());
-    std::process::exit(written.is_err().into());
-}
-
 /// Returns the completions of a program.
-fn completions(command: &Command, shell: Shell) -> String {
+#[must_use]
+pub fn completions(command: &Command, shell: Shell) -> String {
     let name = command.get_name();
     let mut command = visible(command);
     let mut text = Vec::new();

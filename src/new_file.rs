@@ -1,14 +1,12 @@
 //! An output file that appears under its name only when it is complete.
 //!
 //! Until then it has no name, so a process that is killed leaves nothing. On a file system that does not support
-//! unnamed files, it is written under a temporary name in the same directory. A device, a pipe or an open file such as
-//! `/dev/stderr`, which cannot be replaced, is written directly.
+//! unnamed files, it is written under a temporary name in the same directory. A device, a pipe or an open file cannot be
+//! replaced; it is written directly.
 
-use crate::cli::closed;
 use crate::system::{link_unnamed, unnamed_file};
 use std::fs::{File, OpenOptions, hard_link, remove_file, rename};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -20,9 +18,8 @@ pub const SHARED: u32 = 0o666;
 /// A file that is being written. The first error in writing is stored, and [`NewFile::finish`] returns it.
 #[derive(Debug)]
 pub struct NewFile {
-    path: PathBuf,
-    /// The name before the final one; `None` if the file is written directly.
-    temporary: Option<Temporary>,
+    /// The name before the final one, and the final one; `None` if the file is written directly.
+    names: Option<(Temporary, PathBuf)>,
     /// True if the file does not have a name yet.
     is_unnamed: bool,
     file: BufWriter<File>,
@@ -30,21 +27,24 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Creates the file without its name. The program must call [`crate::cli::survive_file_limits`] first.
+    /// Creates the file without its name. The program must catch SIGXFSZ first, so that a write past the
+    /// file size limit is an error.
     ///
     /// # Errors
     /// Fails if it cannot be created.
     pub fn create(path: &Path, mode: u32) -> io::Result<NewFile> {
-        let temporary = if is_direct(path) { None } else { Some(Temporary::beside(path)?) };
-        let unnamed = temporary.as_ref().and_then(|_| unnamed(path, mode).ok());
+        let temporary = Temporary::beside(path)?;
+        let unnamed = unnamed(path, mode).ok();
         let is_unnamed = unnamed.is_some();
-        let file = match (unnamed, &temporary) {
-            (Some(file), _) => file,
-            (None, Some(temporary)) => temporary.create(mode)?,
-            (None, None) => open_direct(path)?,
-        };
-        let file = BufWriter::new(file);
-        Ok(NewFile { path: path.to_owned(), temporary, is_unnamed, file, result: Ok(()) })
+        let file = BufWriter::new(unnamed.map_or_else(|| temporary.create(mode), Ok)?);
+        let names = Some((temporary, path.to_owned()));
+        Ok(NewFile { names, is_unnamed, file, result: Ok(()) })
+    }
+
+    /// Returns an output that is written directly to an open file.
+    #[must_use]
+    pub fn direct(file: File) -> NewFile {
+        NewFile { names: None, is_unnamed: false, file: BufWriter::new(file), result: Ok(()) }
     }
 
     /// Completes the file and gives it its name. Unless `may_replace` is true, an existing file of this name is an
@@ -56,16 +56,16 @@ impl NewFile {
     pub fn finish(mut self, may_replace: bool) -> io::Result<()> {
         self.result?;
         self.file.flush()?;
-        let Some(temporary) = self.temporary else { return Ok(()) };
+        let Some((temporary, path)) = self.names else { return Ok(()) };
         self.file.get_ref().sync_data()?;
         if self.is_unnamed {
             temporary.link(self.file.get_ref())?;
         }
         match may_replace {
-            true => rename(&temporary.0, &self.path),
-            false => match hard_link(&temporary.0, &self.path) {
+            true => rename(&temporary.0, &path),
+            false => match hard_link(&temporary.0, &path) {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                    rename(&temporary.0, &self.path)
+                    rename(&temporary.0, &path)
                 }
                 linked => linked,
             },
@@ -86,35 +86,10 @@ impl Write for NewFile {
     }
 }
 
-/// Opens a file that is written directly. Nothing in it is overwritten, because it may be a log: standard output and
-/// standard error continue at their current position, and any other file is appended to.
-fn open_direct(path: &Path) -> io::Result<File> {
-    let is_name_of = |number: &str, name: &str| {
-        [name, &["/dev/fd/", number].concat(), &["/proc/self/fd/", number].concat()]
-            .iter()
-            .any(|name| path == Path::new(name))
-    };
-    if is_name_of("1", "/dev/stdout") {
-        closed::check()?;
-        return Ok(io::stdout().as_fd().try_clone_to_owned()?.into());
-    }
-    if is_name_of("2", "/dev/stderr") {
-        return Ok(io::stderr().as_fd().try_clone_to_owned()?.into());
-    }
-    OpenOptions::new().append(true).open(path)
-}
-
 /// Creates a file in the directory of `path` that has no name until it is linked to one.
 fn unnamed(path: &Path, mode: u32) -> io::Result<File> {
     let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
     unnamed_file(directory.unwrap_or(Path::new(".")), mode)
-}
-
-/// Returns true if a path is a device, a pipe, or the name of an open file, such as `/dev/stdout`.
-fn is_direct(path: &Path) -> bool {
-    let of_process = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
-    let is_other = |meta: std::fs::Metadata| !meta.is_file() && !meta.is_dir();
-    of_process.iter().any(|name| path.starts_with(name)) || path.metadata().is_ok_and(is_other)
 }
 
 /// The temporary name of a file, which is removed on drop if it still exists.
@@ -165,7 +140,7 @@ mod tests {
             let mut file = NewFile::create(&path, PRIVATE).unwrap();
             if !is_unnamed {
                 // As on a file system that does not support unnamed files.
-                let named = file.temporary.as_ref().unwrap().create(PRIVATE).unwrap();
+                let named = file.names.as_ref().unwrap().0.create(PRIVATE).unwrap();
                 (file.file, file.is_unnamed) = (BufWriter::new(named), false);
             }
             assert!(names() == 1 || !file.is_unnamed);

@@ -1,0 +1,44 @@
+//! Output files that the user names: a new file, or an open file, a device or a pipe, which is written directly.
+
+use crate::cli::closed;
+use crate::new_file::NewFile;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// Opens an output. The program must call [`crate::cli::survive_file_limits`] first.
+///
+/// # Errors
+/// Fails if it cannot be created or opened.
+pub fn create(path: &Path, mode: u32) -> io::Result<NewFile> {
+    match is_direct(path) {
+        true => open_direct(path).map(NewFile::direct),
+        false => NewFile::create(path, mode),
+    }
+}
+
+/// Opens a file that is written directly. Nothing in it is overwritten, because it may be a log: standard output and
+/// standard error continue at their current position, and any other file is appended to.
+fn open_direct(path: &Path) -> io::Result<File> {
+    let is_name_of = |number: &str, name: &str| {
+        [name, &["/dev/fd/", number].concat(), &["/proc/self/fd/", number].concat()]
+            .iter()
+            .any(|name| path == Path::new(name))
+    };
+    if is_name_of("1", "/dev/stdout") {
+        closed::check()?;
+        return Ok(io::stdout().as_fd().try_clone_to_owned()?.into());
+    }
+    if is_name_of("2", "/dev/stderr") {
+        return Ok(io::stderr().as_fd().try_clone_to_owned()?.into());
+    }
+    OpenOptions::new().append(true).open(path)
+}
+
+/// Returns true if a path is a device, a pipe, or the name of an open file, such as `/dev/stdout`.
+fn is_direct(path: &Path) -> bool {
+    let of_process = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
+    let is_other = |meta: std::fs::Metadata| !meta.is_file() && !meta.is_dir();
+    of_process.iter().any(|name| path.starts_with(name)) || path.metadata().is_ok_and(is_other)
+}
