@@ -7,7 +7,7 @@ use crate::settings::decide::{CommandLine, CommandLineError, Parsed};
 use crate::settings::mistakes::usage_error;
 use crate::settings::{Setting, SettingValue};
 use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches, Command, Parser};
+use clap::{ArgMatches, Parser};
 use std::ffi::OsString;
 
 /// Parses the arguments of this process. For help and version, prints them and exits.
@@ -29,7 +29,7 @@ pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
     let arguments = process_arguments();
     #[cfg(feature = "completions")]
     print_completions_if_asked(&A::command(), &arguments);
-    let line = CommandLine::parse(with_negative_numbers(A::command()), &arguments);
+    let line = CommandLine::parse(A::command(), &arguments);
     let parsed = line.and_then(|line| Ok((from_matches(&mut line.given.clone())?, line.given)));
     let (parsed, given) = parsed.map_err(|failed| into_error(failed, &arguments))?;
     if !log_json_if_asked(&arguments) && config::open(&given).is_ok_and(|file| file.logs_json()) {
@@ -52,7 +52,7 @@ pub fn decided<A: Parser>() -> anyhow::Result<Vec<(Setting, SettingValue)>> {
 /// If the only argument is `--completions=SHELL`, prints the completions for that shell and ends the program.
 #[cfg(feature = "completions")]
 #[expect(clippy::exit, reason = "it is called before the program does anything else")]
-fn print_completions_if_asked(command: &Command, arguments: &[OsString]) {
+fn print_completions_if_asked(command: &clap::Command, arguments: &[OsString]) {
     use std::io::Write;
     let [_, argument] = arguments else { return };
     let shell = argument.to_str().and_then(|text| text.strip_prefix("--completions="));
@@ -94,7 +94,7 @@ fn into_error(failed: CommandLineError, arguments: &[OsString]) -> anyhow::Error
 pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, CommandLineError> {
     #[cfg(feature = "completions")]
     print_completions_if_asked(&A::command(), arguments);
-    let line = CommandLine::parse(with_negative_numbers(A::command()), arguments)?;
+    let line = CommandLine::parse(A::command(), arguments)?;
     let file = config::open(&line.given)?;
     line.decide(ENVIRONMENT, &file)
 }
@@ -112,15 +112,4 @@ fn log_json_if_asked(arguments: &[OsString]) -> bool {
         diagnostics::log_json();
     }
     format.is_some()
-}
-
-/// Lets options take a negative number as their value, so that it is reported as an invalid number and not as an
-/// unknown option.
-fn with_negative_numbers(command: Command) -> Command {
-    let is_option = |arg: &Arg| !arg.is_positional() && arg.get_action().takes_values();
-    let allow = |arg: Arg| match is_option(&arg) {
-        true => arg.allow_negative_numbers(true),
-        false => arg,
-    };
-    command.mut_args(allow).mut_subcommands(with_negative_numbers)
 }

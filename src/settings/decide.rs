@@ -61,13 +61,21 @@ impl<'a> CommandLine<'a> {
         command: Command,
         arguments: &'a [OsString],
     ) -> Result<CommandLine<'a>, CommandLineError> {
+        // This text needs only the options of the program itself. To prepare those of all subcommands would take longer
+        // than everything else.
+        if let [_, word] = arguments
+            && (word == "--help" || word == "--version")
+        {
+            return Err(help(command.mut_args(without_value_of_variable), arguments));
+        }
+        let command = with_negative_numbers(command);
         let mut flags = with_flags_alone(&command);
         match flags.try_get_matches_from_mut(arguments) {
             Ok(given) => Ok(CommandLine { command, flags, arguments, given }),
             Err(error) if error.use_stderr() => {
                 Err(CommandLineError::Usage(Box::new(flags), error))
             }
-            Err(_) => Err(help(command, arguments)),
+            Err(_) => Err(help(each(command, &without_value_of_variable), arguments)),
         }
     }
 
@@ -120,9 +128,8 @@ pub fn check_together(
     exclude(command, &mut settings.iter().filter_map(given).collect::<Vec<_>>())
 }
 
-/// Returns the text of help or version, with the names of variables but without their values.
-fn help(command: Command, arguments: &[OsString]) -> CommandLineError {
-    let mut command = each(command, &|arg| arg.hide_env_values(true));
+/// Returns the text of help or version.
+fn help(mut command: Command, arguments: &[OsString]) -> CommandLineError {
     match command.try_get_matches_from_mut(arguments) {
         Err(error) => CommandLineError::Usage(Box::new(command), error),
         // Unreachable: the arguments ask for help or version, whatever the variables are.
@@ -130,9 +137,25 @@ fn help(command: Command, arguments: &[OsString]) -> CommandLineError {
     }
 }
 
+/// Makes the help show the name of an argument's variable without its value.
+fn without_value_of_variable(arg: Arg) -> Arg {
+    arg.hide_env_values(true)
+}
+
 /// Applies `change` to each argument of a command and of its subcommands.
 fn each(command: Command, change: &dyn Fn(Arg) -> Arg) -> Command {
     command.mut_args(change).mut_subcommands(|sub| each(sub, change))
+}
+
+/// Lets options take a negative number as their value, so that it is reported as an invalid number and not as an
+/// unknown option.
+fn with_negative_numbers(command: Command) -> Command {
+    let is_option = |arg: &Arg| !arg.is_positional() && arg.get_action().takes_values();
+    let allow = |arg: Arg| match is_option(&arg) {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    };
+    command.mut_args(allow).mut_subcommands(with_negative_numbers)
 }
 
 /// Returns `command` without variables, and with the hidden options, such as `--no-NAME`, that unset its settings.
