@@ -5,6 +5,7 @@ use crate::commands::SessionPlace;
 use clawutils::cli::options::StoreKind;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,6 +18,9 @@ claw-index "$@" 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &"#;
 const MAGIC: &[u8] = b"SQLite format 3\0";
 /// The application id of an index. SQLite stores it in bytes 68 to 71 of the database.
 const APPLICATION: &[u8] = b"claw";
+/// The bytes of the header that hold the size of the database in pages.
+const PAGES: Range<usize> = 28..32;
+const ONE_PAGE: [u8; 4] = 1_u32.to_be_bytes();
 
 /// Begins to bring the index up to date with the sessions of the workspace, and with `transcript`, which may be
 /// elsewhere. Reports an error only if it is found before claw-index starts; other errors appear when the user runs
@@ -51,9 +55,11 @@ pub fn begin(place: &SessionPlace, transcript: Option<&Path>) {
     }
 }
 
-/// Returns true if a file is a SQLite database, but not an index.
+/// Returns true if a file is a SQLite database with tables, but not an index. A database of one page has no tables:
+/// claw-index may be creating it.
 fn is_foreign(database: &Path) -> io::Result<bool> {
     let mut header = [0; 72];
     File::open(database)?.read_exact(&mut header)?;
-    Ok(header.starts_with(MAGIC) && !header.ends_with(APPLICATION))
+    let has_tables = header[PAGES] != ONE_PAGE;
+    Ok(header.starts_with(MAGIC) && has_tables && !header.ends_with(APPLICATION))
 }

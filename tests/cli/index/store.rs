@@ -140,6 +140,19 @@ fn a_turn_succeeds_whatever_the_state_of_the_index_is() {
     );
 }
 
+/// SQLite creates a database with a page that names no program. While claw-index writes the tables, this page is all that
+/// the file has.
+#[test]
+fn an_index_that_is_being_created_does_not_look_like_another_programs_database() {
+    let sandbox = stored("");
+    run(&sandbox, "mkdir -p workspace/.sessions").success();
+    let creator = Connection::open(sandbox.path(DATABASE)).expect("a database");
+    creator.pragma_update(None, "journal_mode", "wal").expect("a write-ahead log");
+    assert!(sandbox.read(DATABASE).starts_with(b"SQLite format 3"));
+    run(&sandbox, "claw-session new --label one && claw-turn -m hello one").success().stderr("");
+    await_count(&sandbox, DATABASE, "SELECT count(*) FROM turns", 1);
+}
+
 /// Returns the path of the only transcript.
 fn path(sandbox: &Sandbox) -> String {
     sandbox.sh("claw-session path one").assert().success().stdout_text().trim().to_owned()
