@@ -159,7 +159,7 @@ impl<'a> Object<'a> {
         self.get(name).and_then(string)
     }
 
-    /// Returns member `name` as a whole number; `None` if it is absent or of another type.
+    /// Returns member `name` as a number; `None` if it is absent or not an integer from 0 to `u64::MAX`.
     #[inline(always)]
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {

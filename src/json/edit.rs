@@ -1,13 +1,13 @@
-//! Changes one member in the text of a JSON object, and keeps the layout of the rest.
+//! Sets or removes one member in the text of a JSON object, and keeps the layout of the rest.
 
 use super::{Member, Object, offset_in, quote};
 use std::ops::Range;
 
-/// Returns `object` with the member at `path` set to `value`, creating missing objects on the path. `depth` is the
-/// number of objects around `object`, for indentation.
+/// Returns `object` with the member at `path` set to `value`. Objects on the path that are missing or null are created.
+/// `depth` is the number of objects around `object`, for indentation.
 ///
 /// # Errors
-/// Fails if `object`, or a value on the path, is not an object.
+/// Fails if `object`, or a value on the path other than null, is not an object.
 pub fn with(object: &str, path: &[&str], value: &str, depth: usize) -> Result<String, String> {
     let [name, rest @ ..] = path else { return Ok(value.to_owned()) };
     let members = members(object)?;

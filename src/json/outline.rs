@@ -36,7 +36,7 @@ struct Name {
 }
 
 impl Name {
-    /// Returns true if the name is `name`. Most names differ in length.
+    /// Returns true if the name is `name`. The lengths are compared first, because they usually differ.
     fn is(&self, name: &str, text: &str) -> bool {
         let Range { start, end } = self.place;
         if end - start == name.len() && start > 0 && text.as_bytes()[start..end] == *name.as_bytes()
@@ -247,7 +247,7 @@ impl<'a> Value<'a> {
         self.get(name).and_then(string)
     }
 
-    /// Returns member `name` as a whole number; `None` if it is absent or of another type.
+    /// Returns member `name` as a number; `None` if it is absent or not an integer from 0 to `u64::MAX`.
     #[must_use]
     pub fn number(self, name: &str) -> Option<u64> {
         self.get(name).and_then(|raw| raw.parse().ok())

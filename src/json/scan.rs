@@ -223,7 +223,7 @@ impl Walk for RestOfString<'_, '_> {
     }
 }
 
-/// Returns the bytes from `at` on, padded with zeros.
+/// Returns `SIZE` bytes from `at` on. If the text ends earlier, the rest is zeros.
 #[inline]
 fn part<const SIZE: usize>(bytes: &[u8], at: usize) -> [u8; SIZE] {
     let rest = bytes.get(at..).unwrap_or_default();

@@ -129,7 +129,7 @@ impl Members {
         if is_set { self.bool(name, true) } else { self }
     }
 
-    /// Adds `value` with `add`, which is one of the other methods. Adds nothing if it is `None`.
+    /// Adds `value` with `add`, which is one of the other methods. Adds nothing if `value` is `None`.
     #[must_use]
     pub fn optional<T>(
         self,
@@ -143,7 +143,7 @@ impl Members {
         }
     }
 
-    /// Adds `value` with `add`, which is one of the other methods. Adds `null` if it is `None`.
+    /// Adds `value` with `add`, which is one of the other methods. Adds `null` if `value` is `None`.
     #[must_use]
     pub fn or_null<T>(
         self,
@@ -228,7 +228,8 @@ impl Members {
         self.inner(&other.json[1..])
     }
 
-    /// Adds all members of the JSON object `object`, with the bytes between its braces unchanged.
+    /// Adds all members of the JSON object `object`. The bytes between its braces stay the same, except that white
+    /// space after the opening brace and before the closing one is dropped.
     #[must_use]
     pub fn spread(self, object: &str) -> Members {
         let inner = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -264,8 +265,8 @@ impl Members {
         self.json.push_str("\":");
     }
 
-    /// Adds a comma unless the next member is the first of its object: then the text ends with an
-    /// opening brace, which no value does.
+    /// Adds a comma unless the next member is the first of its object. The text ends with an opening brace only
+    /// before a first member, because no JSON value ends with one.
     #[inline]
     fn separate(&mut self) {
         if self.json.as_bytes().last() != Some(&b'{') {

@@ -3,7 +3,7 @@
 //! Each change to the file is reported as one finding:
 //!
 //! - A changed line matches neither its own id nor the id of the next line.
-//! - An inserted line does not match its id, and the next line matches if the inserted one is left out.
+//! - An inserted line has no id or does not match it, and the next line matches if the inserted one is left out.
 //! - Where a line was removed, only the id of the next line does not match.
 //! - Of two swapped lines, the second matches if the first is left out, and the first matches if it comes after the
 //!   second.
@@ -129,7 +129,7 @@ struct ChainLines<'i> {
     reader: BufReader<InputReader<'i>>,
     /// The lines in memory: the one that is checked, and up to two before and two after it.
     held: VecDeque<HeldLine>,
-    /// The index of the first of them.
+    /// The index of the first line in `held`.
     first: usize,
     /// The offset at which the next line begins.
     next: u64,
@@ -196,7 +196,7 @@ impl<'i> ChainLines<'i> {
         self.sealed(index).map(|sealed| sealed.fits(before))
     }
 
-    /// Finds the cause of a mismatch at the line `index`: the rule, and the index of the line concerned.
+    /// Finds the cause of a mismatch at the line `index`: the rule, and the index of the line to report.
     fn diagnose(&self, index: usize) -> (&'static Rule, usize) {
         let (line, before) = (self.before(index + 1), self.before(index));
         if let Some(other) = index.checked_sub(1)
@@ -241,7 +241,7 @@ fn is_session(text: &str) -> bool {
     Object::parse(text).is_ok_and(|object| object.string("type").as_deref() == Some("session"))
 }
 
-/// A line that begins with an id that `claw-append` wrote.
+/// A line that begins with an id in the form that `claw-append` writes.
 struct Sealed<'a> {
     id: &'a str,
     /// The rest of the line, after the id member.
@@ -254,7 +254,7 @@ impl<'a> Sealed<'a> {
         Sealed::of(text).filter(|_| !is_session(text))
     }
 
-    /// Splits a line that is not the header of a session; the caller checks this.
+    /// Splits a line. The caller must check that the line is not the header of a session.
     fn of(text: &'a str) -> Option<Sealed<'a>> {
         let (id, rest) = text.strip_prefix(concat!(opening!("id"), "\""))?.split_once("\",")?;
         let is_ours = id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit());

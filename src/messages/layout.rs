@@ -16,7 +16,7 @@ use crate::record::scale::Scale;
 use std::borrow::Cow;
 use std::io;
 
-/// The result of a tool call that was never answered.
+/// The text of the error result that is added for a tool call that was never answered.
 pub const INTERRUPTED: &str = "(interrupted: this call was not finished and has no result)";
 /// The user message before a conversation that begins with the assistant.
 pub const BEGINNING: &str = "(the conversation begins with the assistant)";

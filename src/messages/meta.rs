@@ -1,7 +1,7 @@
 //! `_meta`: the records behind a message.
 //!
 //! `claw-rebuild --meta` writes it, filters pass it through, and `claw-call` removes it from the request. Programs that
-//! write view records find in it the ids of the records that they refer to.
+//! write view records need it, because it has the ids of the records that a view record can refer to.
 
 use crate::id::Id;
 use crate::json::write::Members;

@@ -127,8 +127,9 @@ impl<'b> PendingMessage<'b> {
         self.calls.iter().all(|call| call.answer.is_some())
     }
 
-    /// Drops the thinking at the end of the message. Returns the record of the last thinking block if there was any at
-    /// the end. A reply ends with thinking if it reached the token limit while the model was thinking.
+    /// If the message has thinking, drops thinking and blank blocks at its end. Returns the record of the last thinking
+    /// block if a thinking block was dropped. A reply ends with thinking if it reached the token limit while the model
+    /// was thinking.
     pub(super) fn drop_final_thinking(&mut self) -> Option<RecordName> {
         let source = self.thinking.take()?;
         let Content::Blocks(blocks) = &mut self.content else { return None };

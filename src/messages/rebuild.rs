@@ -359,7 +359,7 @@ fn write_text(text: String, printable: bool, out: &mut impl Write) -> io::Result
     write!(out, "{text}{end}")
 }
 
-/// Returns true if a block has content other than text.
+/// Returns true if a block is an image, a document or a tool result.
 fn has_more_than_text(block: &Block<'_>) -> bool {
     matches!(block.kind, BlockKind::Media | BlockKind::ToolResult { .. })
 }

@@ -1,4 +1,5 @@
-//! Undo and redo: an undo retracts the newest cut or turn, and a redo retracts these retractions.
+//! Undo and redo: an undo retracts the newest cut or turn, and a redo retracts these retractions. A cut is a
+//! compaction, or a group of truncations that were appended together.
 //!
 //! The first record that an undo writes has the member `undo`, which separates consecutive undos.
 
@@ -125,7 +126,7 @@ fn turn(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
     }
 }
 
-/// A retraction at the end of a transcript.
+/// A retraction after the last message or cut.
 struct Retraction {
     id: String,
     target: String,

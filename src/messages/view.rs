@@ -157,7 +157,7 @@ struct Search<'s> {
 struct Places {
     /// Records whose line contains the id without escapes. Only these can be found by a search.
     plain: Vec<u64>,
-    /// Records whose line contains the id with JSON escapes. Only a hint finds these.
+    /// Records whose line contains the id with JSON escapes. They are found only at an offset given as a hint.
     escaped: Vec<u64>,
 }
 
@@ -294,7 +294,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Stores the scale of a view record, and marks the provider counts before it as invalid. The newest scale is used.
+    /// Stores the scale of a view record and marks the provider counts before the record as invalid. Does nothing if
+    /// the record has no scale, or if a newer record had one.
     fn scale(&mut self, scale: Option<Scale>, at: u64) {
         if self.view.scale.is_none() && scale.is_some() {
             self.view.scale = scale;

@@ -1,8 +1,8 @@
 //! A child process and its descendants, which are ended together.
 //!
 //! A child leads its own process group, unless this program is in the foreground of a terminal. The child then stays in
-//! this program's group, because only the foreground group may read from the terminal and receives its signals (Ctrl-C,
-//! Ctrl-Z). In that case, the child's descendants are found in the list of processes.
+//! this program's group, because only the foreground group may read from the terminal and receives the signals of
+//! Ctrl-C and Ctrl-Z. In that case, the child's descendants are found in the list of processes.
 //!
 //! A signal that ends this program ends its children first.
 

@@ -1,5 +1,5 @@
-//! Runs the user's commands, such as one that prints the key or writes a summary. A command is ended together with its
-//! descendants.
+//! Runs the user's commands, such as one that prints an API key or writes a summary. A command is ended together with
+//! its descendants.
 
 mod family;
 pub mod relatives;
@@ -36,8 +36,10 @@ impl EndedCommand {
         self.status.and_then(Exit::from_code)
     }
 
-    /// Returns the error for a command that failed. It has the command's exit status, if that is one that the programs
-    /// of clawutils use. `what` is the beginning of the error text, such as `cannot count`.
+    /// Returns the error for a command that failed. `what` is the beginning of the error text, such as `cannot count`.
+    ///
+    /// The error has the command's exit status if the programs of clawutils use that status for failures. Otherwise it
+    /// has [`Exit::Config`] if the shell could not run the command (status 126 or 127), else [`Exit::Unavailable`].
     #[must_use]
     pub fn failure(&self, command: &str, what: &str) -> anyhow::Error {
         let how = self
@@ -65,7 +67,7 @@ pub struct ChildLimits<'l> {
 }
 
 /// Runs `command` in a shell, so that it may contain arguments, with `arguments` appended and `input` on its standard
-/// input. It shares the standard error of this program.
+/// input. The command shares the standard error of this program.
 ///
 /// # Errors
 /// Fails if the shell cannot be started, and with 69 if the command does not end in time.
@@ -83,8 +85,8 @@ pub fn run(
     run_program(&mut shell, command, input, limits.until)
 }
 
-/// Runs a program with `input` on its standard input, without a shell. It shares the standard error of this program
-/// unless that is piped. `name` is its name in errors.
+/// Runs a program with `input` on its standard input, without a shell. The program shares the standard error of this
+/// process unless `program` pipes its own. `name` is its name in errors.
 ///
 /// # Errors
 /// Fails if it cannot be started, and with 69 if it does not end in time.

@@ -64,8 +64,8 @@ pub fn not_ignored(signals: &[i32]) -> Vec<i32> {
     signals.iter().copied().filter(|signal| !is_ignored(*signal)).collect()
 }
 
-/// Waits briefly if a signal ended a child. If the sender is signalling all processes of a session, the signal then
-/// ends this process as well, before it can record the end of the child as a result.
+/// Waits briefly if a signal ended a child. If the sender also signals this process, the signal arrives during the wait
+/// and ends this process before it can record the end of the child as a result.
 pub fn await_own_signal(status: ExitStatus) {
     if is_interrupted(status) {
         thread::sleep(ARRIVAL);

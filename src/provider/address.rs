@@ -1,6 +1,6 @@
 //! Provider URLs: their parts, the endpoints under a base URL, and a normal form to compare them.
 
-/// The parts of a URL, as written. A missing part is empty.
+/// The parts of a URL, as written. A missing user is `None`; any other missing part is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address<'a> {
     /// The part before `://`.
@@ -90,8 +90,8 @@ pub fn place(url: &str) -> String {
     place + path
 }
 
-/// Returns a URL that is safe to show: passwords and anything that could be a key are hidden. The only query
-/// value that stays visible is `api-version`.
+/// Returns a URL that is safe to show. Hides the user, the password, and every value in the query or fragment
+/// except that of `api-version`.
 #[must_use]
 pub fn shown(url: &str) -> String {
     let (base, query) = url.split_at(url.find(['?', '#']).unwrap_or(url.len()));

@@ -159,8 +159,8 @@ fn one_reply(
     })
 }
 
-/// Repeats an attempt until it succeeds, it fails for a reason that a retry cannot fix, no retries are left, or
-/// `may_repeat` returns false.
+/// Repeats an attempt until it succeeds, it fails for a reason that a retry cannot fix, no retries are left, the
+/// next wait would be too long, or `may_repeat` returns false.
 fn with_patience<T, W: Transport>(
     patience: Patience,
     transport: &mut W,

@@ -26,7 +26,7 @@ pub const REQUEST_ID: &str = "req_recorded";
 
 /// The name of the file with the request.
 pub(super) const REQUEST: &str = "request.json";
-/// The name of the file with the answer's status and headers.
+/// The name of the file with the answer's status, headers and pieces.
 pub(super) const RESPONSE: &str = "response.json";
 /// The name of the file with the answer's bytes.
 pub(super) const BODY: &str = "body";
