@@ -67,8 +67,7 @@ impl Extent {
 }
 
 /// Completes an object that was cut off: closes a string and the brackets, and drops a member without a value. The
-/// returned flag is true if the last value is a string that was cut off. Digits at the end of that string may then be
-/// only the beginning of a number.
+/// returned flag is true if the last value may have been cut off: it is a string without its closing quote, or a number.
 pub(super) fn completed(text: &str) -> (String, bool) {
     let (mut open, mut in_string, mut is_escaped) = (Vec::new(), false, false);
     // The end of the last complete member, and the number of brackets open there.
@@ -95,7 +94,7 @@ pub(super) fn completed(text: &str) -> (String, bool) {
     let quoted = if in_string { format!("{text}\"") } else { text.to_owned() };
     let all = close(&quoted, open.len());
     match crate::json::Object::parse(&all) {
-        Ok(_) => (all, in_string),
+        Ok(_) => (all, in_string || text.ends_with(|last: char| last.is_ascii_digit())),
         Err(_) => (close(&text[..whole.0.min(text.len())], whole.1), false),
     }
 }
@@ -133,5 +132,7 @@ mod tests {
         }
         assert!(completed(r#"{"error":"of 20"#).1, "a string was cut");
         assert!(!completed(r#"{"error":"of 20""#).1);
+        assert!(completed(r#"{"error":{"n_ctx":40"#).1, "a number may have been cut");
+        assert!(!completed(r#"{"error":{"n_ctx":40}"#).1);
     }
 }

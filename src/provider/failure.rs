@@ -318,6 +318,20 @@ impl Failure {
         }
     }
 
+    /// Returns the failure without its numbers of tokens, for a body in which they may be incomplete.
+    #[must_use]
+    pub(super) fn without_numbers(self) -> Failure {
+        Failure {
+            actual: None,
+            actual_is_floor: false,
+            limit: None,
+            stated_window: None,
+            requested_output: None,
+            output_cap: None,
+            ..self
+        }
+    }
+
     /// Returns the exit status for the failure.
     #[must_use]
     pub fn exit(&self) -> Exit {

@@ -243,8 +243,8 @@ impl<'s> Reading<'s> {
         Err(FailedCall { failure, shown: shown.into_iter().collect() })
     }
 
-    /// Classifies the refusal in the body. If the body was cut off inside a string, the failure has no `actual`,
-    /// `limit` and `output_cap`, because the last number may be incomplete.
+    /// Classifies the refusal in the body. If the body was cut off inside a string or a number, the failure has no
+    /// numbers of tokens, because the last one may be incomplete.
     fn refusal(&self, now: f64, is_cut: bool) -> Failure {
         let body = &self.answer.body;
         let end = match &self.form {
@@ -258,12 +258,9 @@ impl<'s> Reading<'s> {
         if !is_part || !text.trim_start().starts_with('{') {
             return self.answer.refusal(text.as_bytes(), now, self.rows);
         }
-        let (whole, is_string_cut) = completed(text.trim());
+        let (whole, is_value_cut) = completed(text.trim());
         let failure = self.answer.refusal(whole.as_bytes(), now, self.rows);
-        match is_string_cut {
-            true => Failure { actual: None, limit: None, output_cap: None, ..failure },
-            false => failure,
-        }
+        if is_value_cut { failure.without_numbers() } else { failure }
     }
 }
 
@@ -408,6 +405,30 @@ data: {"type":"message_stop"}
         for at in (0..=end).filter(|at| STREAM.is_char_boundary(*at)) {
             let failure = stream(&STREAM[..at]).unwrap_err();
             assert_eq!((failure.exit(), failure.retryable), (Exit::Unavailable, true), "{at}");
+        }
+    }
+
+    #[test]
+    fn audit_09_a_refusal_cut_anywhere_has_no_incomplete_number() {
+        let openai = r#"{"error":{"message":"This model's maximum context length is 131072 tokens. However, you requested 140019 tokens (139995 in the messages, 24 in the completion). Please reduce the length of the messages or completion.","type":"invalid_request_error","code":"context_length_exceeded"}}"#;
+        let llama = r#"{"error":{"type":"exceed_context_size_error","n_prompt_tokens":5031,"n_ctx":4096,"code":400}}"#;
+        let rows = Rows::default();
+        let numbers = |body: &str| {
+            let mut show = |_: &str| {};
+            let mut reading = Reading::new(Protocol::Anthropic, &rows, &mut show);
+            reading.head(400, vec![("content-type".to_owned(), "application/json".to_owned())]);
+            reading.take(body.as_bytes());
+            let failure = reading.finish(0.0, Ok(())).unwrap_err().failure;
+            [failure.actual, failure.limit, failure.stated_window, failure.requested_output]
+        };
+        for whole in [openai, llama] {
+            let expected = numbers(whole);
+            assert!(expected[2].is_some(), "{whole}");
+            for at in 0..whole.len() {
+                for (number, expected) in numbers(&whole[..at]).into_iter().zip(expected) {
+                    assert!(number.is_none() || number == expected, "{}", &whole[..at]);
+                }
+            }
         }
     }
 
