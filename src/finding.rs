@@ -1,9 +1,11 @@
 //! Findings: problems at a place in an input. Reading continues after a finding.
 
+mod findings;
 pub mod rules;
 
 use crate::id::Id;
 use crate::json::write::Members;
+pub use findings::{Findings, MAX_LISTED, OfRule};
 use rules::Rule;
 use std::fmt;
 use std::sync::Arc;

@@ -20,7 +20,7 @@ pub fn check(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
         Err(error) => return Err(format!("rebuild failed: {error:#}")),
     };
     is_sound(&rebuilt.messages)?;
-    for found in &rebuilt.findings {
+    for found in rebuilt.findings.iter() {
         if found.place.offset + found.place.length > input.length {
             return Err(format!("a finding has the wrong position: {found}"));
         }

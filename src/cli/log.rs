@@ -5,7 +5,7 @@ use crate::cli::diagnostics;
 use crate::cli::progress::{self, Progress};
 use crate::estimate::Unused;
 use crate::exit::{Exit, fail};
-use crate::finding::Finding;
+use crate::finding::{Findings, MAX_LISTED};
 use crate::json::write::Members;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -123,27 +123,32 @@ impl Log {
 }
 
 /// The maximum number of findings of one rule to write to a terminal.
-const MAX_PER_RULE: usize = 20;
+const MAX_PER_RULE: u64 = 20;
 
-/// Reports all findings and their number. On a terminal, reports only the first ones of each rule and how many more
-/// there are.
+/// Reports the listed findings, and the number of all findings. On a terminal, reports only the first ones of each
+/// rule. Reports how many there are of a rule that has more.
 ///
 /// # Errors
 /// Fails with 65 if there are findings and `strict` is true.
-pub fn report(log: Log, findings: &[Finding], strict: bool) -> anyhow::Result<()> {
+pub fn report(log: Log, findings: &Findings, strict: bool) -> anyhow::Result<()> {
     let is_short = std::io::stderr().is_terminal() && !diagnostics::is_json();
-    let most = if is_short { MAX_PER_RULE } else { usize::MAX };
+    let most = if is_short { MAX_PER_RULE } else { MAX_LISTED };
     let mut counts = BTreeMap::new();
     let first = findings.iter().filter(|finding| {
-        let count = counts.entry(finding.rule.name).or_insert(0);
+        let count = counts.entry(finding.rule).or_insert(0);
         *count += 1;
         *count <= most
     });
     diagnostics::say_all(log.name, first, |finding| finding.add_to(Members::new()));
-    for (name, count) in counts.into_iter().filter(|(_, count)| *count > most) {
-        log.note(&format!("{name}: {} more; claw-check lists them", count - most));
+    for (rule, count) in findings.counts().filter(|(_, count)| *count > most) {
+        let lists = match count {
+            ..=MAX_LISTED => "; claw-check lists them".to_owned(),
+            _ if most < MAX_LISTED => format!("; claw-check lists the first {MAX_LISTED}"),
+            _ => String::new(),
+        };
+        log.note(&format!("{}: {} more{lists}", rule.name, count - most));
     }
-    let count = match findings.len() {
+    let count = match findings.count(|_| true) {
         0 => return Ok(()),
         1 => "1 finding".to_owned(),
         count => format!("{count} findings"),

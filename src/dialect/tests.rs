@@ -19,7 +19,7 @@ pub fn rebuild(text: &str, leaf: Option<&str>) -> (String, Vec<String>) {
         Ok(input) => input,
         Err(error) => return (format!("{error:#}"), Vec::new()),
     };
-    let notes: Vec<_> = input.origin().unwrap().notes(&input.name).collect();
+    let notes = input.origin().unwrap().notes(&input.name);
     let rebuilt = from_inputs(&[input], &Default::default()).unwrap();
     let broken: Vec<_> = violations(&rebuilt.messages);
     assert!(broken.iter().all(|broken| broken.unfinished), "{broken:?}");
@@ -32,7 +32,7 @@ pub fn rebuild(text: &str, leaf: Option<&str>) -> (String, Vec<String>) {
             content => words.extend(content.as_array().unwrap().iter().map(word)),
         }
     }
-    let findings = rebuilt.findings.iter().chain(&notes);
+    let findings = rebuilt.findings.iter().chain(notes.iter());
     let findings = findings.map(|found| {
         let (line, id) = (found.place.line.unwrap_or(0), found.id.as_deref().unwrap_or("-"));
         format!("{} {line} {id}", found.rule.name)

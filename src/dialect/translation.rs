@@ -15,8 +15,8 @@ use crate::dialect::draft::Draft;
 use crate::dialect::source::{SourceLine, SourceReader};
 use crate::dialect::time::Time;
 use crate::dialect::writer::{RecordWriter, Reply, ReplyPart, split_blocks};
-use crate::finding::Finding;
 use crate::finding::rules::Rule;
+use crate::finding::{Finding, Findings};
 use crate::input::Input;
 use crate::input::line::read_line;
 use crate::input::lines::Lines;
@@ -61,8 +61,8 @@ pub struct Translation<'i> {
     /// For each line, a record of type [`IMPORTED`] that is used if nothing else is made of the line; `None` if such
     /// lines are dropped.
     kept: Option<Vec<(SourcePlace, Chunk)>>,
-    remarks: Vec<Remark>,
-    notes: Vec<Remark>,
+    remarks: Findings<Remark>,
+    notes: Findings<Remark>,
     /// The number of occurrences and the first place of each kind of unknown content, by its description.
     unknown: HashMap<String, (usize, SourcePlace)>,
     files: Vec<SourceFile>,
@@ -80,8 +80,8 @@ impl<'i> Translation<'i> {
             header: None,
             chunks: Vec::new(),
             kept: choice.keeps_all.then(Vec::new),
-            remarks: Vec::new(),
-            notes: Vec::new(),
+            remarks: Findings::default(),
+            notes: Findings::default(),
             unknown: HashMap::new(),
             files: Vec::new(),
             has_views: false,

@@ -5,7 +5,7 @@ use super::Severity::{self, Error, Note, Warning};
 use std::fmt;
 
 /// A rule that an input can break.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
     /// The name, in kebab case.
     pub name: &'static str,
@@ -112,6 +112,8 @@ rules! {
         "A tool call at the end has no result yet: the turn is not finished.";
     REFUSED, "refused", Error, false,
         "A provider would refuse the rebuilt messages. This is a bug in claw-rebuild.";
+    MORE_FINDINGS, "more-findings", Note, false,
+        "There are more than 1000 findings of a rule; only the first 1000 are listed.";
     OPEN_MODE, "open-mode", Note, false,
         "Users other than the owner may read or write the file.";
 }

@@ -12,7 +12,7 @@ pub mod origin;
 pub mod rope;
 pub mod spool;
 
-use crate::finding::{Finding, Place};
+use crate::finding::{Findings, Place};
 use anyhow::Context;
 use origin::Origin;
 use rope::Rope;
@@ -192,16 +192,17 @@ impl Input {
 /// Returns the findings from translating `inputs`, followed by `findings`, with their places mapped back to the
 /// original files.
 #[must_use]
-pub fn with_origins(inputs: &[Input], mut findings: Vec<Finding>) -> Vec<Finding> {
-    let mut all = Vec::new();
+pub fn with_origins(inputs: &[Input], mut findings: Findings) -> Findings {
+    let mut all = Findings::default();
     for input in inputs {
         let Some(origin) = input.origin() else { continue };
-        all.extend(origin.findings(&input.name));
-        for finding in findings.iter_mut().filter(|it| Arc::ptr_eq(&it.place.input, &input.name)) {
+        all.append(origin.findings(&input.name));
+        let own = findings.listed_mut().iter_mut();
+        for finding in own.filter(|it| Arc::ptr_eq(&it.place.input, &input.name)) {
             finding.place = origin.original(&finding.place);
         }
     }
-    all.append(&mut findings);
+    all.append(findings);
     all
 }
 

@@ -4,7 +4,7 @@
 //! origin maps each record to the line it was made from, and keeps the findings of the translation.
 
 use crate::finding::rules::Rule;
-use crate::finding::{Finding, Place};
+use crate::finding::{Finding, Findings, OfRule, Place};
 use crate::id::Id;
 use std::sync::Arc;
 
@@ -51,6 +51,12 @@ pub struct Remark {
     pub message: String,
 }
 
+impl OfRule for Remark {
+    fn rule(&self) -> &'static Rule {
+        self.rule
+    }
+}
+
 /// The origin of a translated input.
 #[derive(Debug, Default)]
 pub struct Origin {
@@ -61,9 +67,9 @@ pub struct Origin {
     /// The files that the source consists of, in order; none if it is one file.
     pub files: Vec<SourceFile>,
     /// The findings that every program reports.
-    pub remarks: Vec<Remark>,
+    pub remarks: Findings<Remark>,
     /// The findings that only claw-check reports, for example that the source has other branches.
-    pub notes: Vec<Remark>,
+    pub notes: Findings<Remark>,
 }
 
 impl Origin {
@@ -96,13 +102,13 @@ impl Origin {
     }
 
     /// Returns the findings that every program reports. `input` is the name of the source.
-    pub fn findings<'o>(&'o self, input: &'o Arc<str>) -> impl Iterator<Item = Finding> + 'o {
-        self.remarks.iter().map(|remark| self.finding(remark, input))
+    pub fn findings(&self, input: &Arc<str>) -> Findings {
+        self.remarks.map(|remark| self.finding(remark, input))
     }
 
     /// Returns the findings that only claw-check reports.
-    pub fn notes<'o>(&'o self, input: &'o Arc<str>) -> impl Iterator<Item = Finding> + 'o {
-        self.notes.iter().map(|remark| self.finding(remark, input))
+    pub fn notes(&self, input: &Arc<str>) -> Findings {
+        self.notes.map(|remark| self.finding(remark, input))
     }
 
     fn finding(&self, remark: &Remark, input: &Arc<str>) -> Finding {

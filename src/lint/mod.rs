@@ -4,7 +4,7 @@ mod chain;
 
 use crate::exit::Exit;
 use crate::finding::rules::{self, Rule};
-use crate::finding::{Finding, Place, Severity};
+use crate::finding::{Finding, Findings, Place, Severity};
 use crate::id::{self, Id};
 use crate::input::Input;
 use crate::input::line::{Line, LineObject};
@@ -16,21 +16,36 @@ use crate::rules::Violation;
 use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Checks one transcript. The findings about lines and records come first, in the order of the file, then those about
-/// the rebuilt messages.
+/// the rebuilt messages, then one for each rule that has more findings than are listed.
 ///
 /// # Errors
 /// Fails if the input cannot be read, and with 65 if it is in a dialect that cannot be read.
 pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
-    inspect(input, &mut |_| {}, &mut |_| {}).map(|inspection| inspection.findings)
+    let name = input.name.clone();
+    let inspection = inspect(input, &mut |_| {}, &mut |_| {})?;
+    Ok(list(&inspection.findings, &name))
+}
+
+/// Returns the listed findings about an input and, for each rule with further ones, a finding that says how many.
+#[must_use]
+pub fn list(findings: &Findings, input: &Arc<str>) -> Vec<Finding> {
+    let more = findings.unlisted().map(|(rule, count)| Finding {
+        rule: &rules::MORE_FINDINGS,
+        place: Place { input: input.clone(), line: None, offset: 0, length: 0 },
+        id: None,
+        message: format!("{}: {count} more, not listed", rule.name),
+    });
+    findings.iter().cloned().chain(more).collect()
 }
 
 /// The results of checking one transcript.
 #[derive(Debug)]
 pub struct Inspection {
     /// The findings, ordered as [`lint`] describes.
-    pub findings: Vec<Finding>,
+    pub findings: Findings,
     /// The outlines of the messages that rebuild shows; see [`Message::outline`].
     pub outlines: Vec<Message<'static>>,
 }
@@ -58,24 +73,28 @@ pub fn inspect(
             scan.take(&line.object, input.original(&line.place));
         }
     };
-    let (mut findings, outlines) = rebuilt(&inputs, &mut each_line, each_message)?;
-    let misfits = scan.misfits(input, &findings)?;
-    let places: HashSet<u64> = misfits.iter().map(|found| found.place.offset).collect();
-    // An inserted copy of a line already has a finding, and so do duplicates in another program's transcript.
-    let is_known =
-        |found: &Finding| places.contains(&found.place.offset) || input.origin().is_some();
-    scan.findings.retain(|found| *found.rule != rules::DUPLICATE_ID || !is_known(found));
+    let (found, outlines) = rebuilt(&inputs, &mut each_line, each_message)?;
+    let mut findings = scan.misfits(input)?;
     if input.origin().is_some() {
+        // Another program's transcript already has findings about duplicates.
+        scan.findings.remove(&rules::DUPLICATE_ID);
         scan.records.sort_by_key(|record| record.offset);
+    } else {
+        // An inserted copy of a line already has a finding.
+        let places: HashSet<u64> = findings.iter().map(|found| found.place.offset).collect();
+        let is_known = |found: &Finding| places.contains(&found.place.offset);
+        scan.findings.retain(|found| *found.rule != rules::DUPLICATE_ID || !is_known(found));
     }
-    findings.splice(0..0, misfits);
-    findings.extend(scan.findings);
-    findings.extend(input.origin().into_iter().flat_map(|origin| origin.notes(&input.name)));
-    for finding in &mut findings {
+    findings.append(found);
+    findings.append(scan.findings);
+    if let Some(origin) = input.origin() {
+        findings.append(origin.notes(&input.name));
+    }
+    for finding in findings.listed_mut() {
         finding.complete(&scan.records);
     }
-    findings.sort_by_key(|finding| finding.place.offset);
-    findings.extend(message_findings(&outlines, input, &scan.records));
+    findings.listed_mut().sort_by_key(|finding| finding.place.offset);
+    findings.append(message_findings(&outlines, input, &scan.records));
     Ok(Inspection { findings, outlines })
 }
 
@@ -85,7 +104,7 @@ fn rebuilt(
     inputs: &[Input],
     each_line: &mut dyn FnMut(&Line<'_>),
     each_message: &mut dyn FnMut(&Message<'_>),
-) -> anyhow::Result<(Vec<Finding>, Vec<Message<'static>>)> {
+) -> anyhow::Result<(Findings, Vec<Message<'static>>)> {
     let mut messages = Vec::new();
     let show = |message: Message<'_>| {
         each_message(&message);
@@ -103,33 +122,15 @@ fn rebuilt(
     let mut all = pass.run(each_line, |_| Ok(()))?.findings;
     let known: HashSet<(u64, u64)> =
         all.iter().map(|found| (found.place.offset, found.place.length)).collect();
-    shown.retain(|found| !known.contains(&(found.place.offset, found.place.length)));
-    all.extend(shown);
+    let is_new = |found: &Finding| !known.contains(&(found.place.offset, found.place.length));
+    shown.retain(|found| is_new(found) && !all.is_full(found.rule));
+    all.append(shown);
     Ok((all, messages))
-}
-
-/// Returns true if the chain of ids cannot be checked at a line that has a finding of this rule.
-fn prevents_chain_check(rule: &Rule) -> bool {
-    [
-        rules::TORN_LINE,
-        rules::BAD_JSON,
-        rules::NOT_AN_OBJECT,
-        rules::INVALID_UTF8,
-        rules::TOO_DEEP,
-        rules::NUL_BYTES,
-        rules::FUSED_LINE,
-        rules::BAD_RECORD,
-    ]
-    .contains(rule)
 }
 
 /// Returns the findings about the rebuilt messages: tool calls at the end without a result, and violations of a
 /// provider's rules.
-fn message_findings(
-    messages: &[Message<'_>],
-    input: &Input,
-    records: &[RecordPlace],
-) -> Vec<Finding> {
+fn message_findings(messages: &[Message<'_>], input: &Input, records: &[RecordPlace]) -> Findings {
     let mut broken = crate::rules::violations(messages);
     // A transcript may be empty or end with a reply.
     broken.retain(|broken| !broken.unfinished || broken.rule == "open-call");
@@ -143,7 +144,9 @@ fn message_findings(
         let id = Some(id).filter(|id| !id.is_empty());
         Finding { rule, place, id, message: broken.to_string() }
     };
-    broken.into_iter().map(finding).collect()
+    let mut findings = Findings::default();
+    broken.into_iter().for_each(|broken| findings.push(finding(broken)));
+    findings
 }
 
 /// The place and the id of a record.
@@ -185,7 +188,7 @@ impl Finding {
 /// Collects the findings that need only one line and the ids of the lines before it.
 #[derive(Default)]
 struct LineScan {
-    findings: Vec<Finding>,
+    findings: Findings,
     records: Vec<RecordPlace>,
     /// The ids that are written in records.
     ids: HashSet<Id, RandomState>,
@@ -195,13 +198,9 @@ struct LineScan {
 }
 
 impl LineScan {
-    /// Returns the findings about the chain of ids, after the whole input was read. `findings` are those of rebuild.
-    fn misfits(&self, input: &Input, findings: &[Finding]) -> anyhow::Result<Vec<Finding>> {
-        if self.chain.is_intact() {
-            return Ok(Vec::new());
-        }
-        let damaged = findings.iter().filter(|found| prevents_chain_check(found.rule));
-        chain::check(input, &damaged.filter_map(|found| found.place.line).collect())
+    /// Returns the findings about the chain of ids, after the whole input was read.
+    fn misfits(&self, input: &Input) -> anyhow::Result<Findings> {
+        if self.chain.is_intact() { Ok(Findings::default()) } else { chain::check(input) }
     }
 
     /// Examines the record at `place`.

@@ -15,8 +15,8 @@
 
 mod results;
 
-use crate::finding::Finding;
 use crate::finding::rules::{self, Rule};
+use crate::finding::{Finding, Findings};
 use crate::id::{ById, Id};
 use crate::json::write::{member, opening};
 use crate::json::{self, Object};
@@ -55,7 +55,7 @@ pub struct Fold<'v, 'b, F> {
     calls: ById<(usize, usize)>,
     early: Waiting,
     layout: Layout<'b, F>,
-    findings: &'v mut Vec<Finding>,
+    findings: &'v mut Findings,
     /// Provider counts in records before this offset are invalid: a record at this offset changed the messages that
     /// they cover.
     counts_from: u64,
@@ -70,7 +70,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     pub fn new(
         view: &'v View,
         with_meta: bool,
-        findings: &'v mut Vec<Finding>,
+        findings: &'v mut Findings,
         out: F,
     ) -> Fold<'v, 'b, F> {
         let (ids, checkpoint) = (Ids::default(), view.checkpoint.clone());

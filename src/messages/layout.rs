@@ -1,7 +1,7 @@
 //! Turns pending messages into messages: results come right after their calls, and roles alternate. Each message is
 //! passed to the output as soon as the next one begins.
 
-use crate::finding::{Finding, rules};
+use crate::finding::{Finding, Findings, rules};
 use crate::id::Id;
 use crate::json::write::Members;
 use crate::json::{Object, quote};
@@ -91,7 +91,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
         &mut self,
         mut message: PendingMessage<'b>,
         at_end: bool,
-        findings: &mut Vec<Finding>,
+        findings: &mut Findings,
     ) -> io::Result<()> {
         let calls = std::mem::take(&mut message.calls);
         let mut results = Vec::with_capacity(calls.len());

@@ -6,7 +6,7 @@
 
 use crate::dialect;
 use crate::exit::{Error, Exit, fail};
-use crate::finding::{Finding, Place, rules};
+use crate::finding::{Finding, Findings, Place, rules};
 use crate::id::Id;
 use crate::input::line::{Line, LineObject};
 use crate::input::lines::Lines;
@@ -32,7 +32,7 @@ pub struct Rebuilt {
     /// The messages in order, each with its `_meta`.
     pub messages: Vec<Message<'static>>,
     /// The findings, in the order in which they were found.
-    pub findings: Vec<Finding>,
+    pub findings: Findings,
     /// The number of lone surrogates that were replaced by U+FFFD.
     pub replaced: usize,
 }
@@ -41,7 +41,7 @@ pub struct Rebuilt {
 #[derive(Debug, Default)]
 pub struct Notes {
     /// The findings, in the order in which they were found.
-    pub findings: Vec<Finding>,
+    pub findings: Findings,
     /// The number of lone surrogates that were replaced by U+FFFD.
     pub replaced: usize,
     /// The records of the tool calls at the end that have no result yet, in order.
@@ -82,7 +82,7 @@ pub struct Pass<'i> {
     view: View,
     with_meta: bool,
     /// The findings of the search for the view.
-    findings: Vec<Finding>,
+    findings: Findings,
 }
 
 impl<'i> Pass<'i> {
@@ -95,7 +95,7 @@ impl<'i> Pass<'i> {
         options: &RebuildOptions,
         with_meta: bool,
     ) -> anyhow::Result<Pass<'i>> {
-        let mut findings = Vec::new();
+        let mut findings = Findings::default();
         let view = view::find(inputs, options, with_meta, &mut findings)?;
         Ok(Pass { inputs, view, with_meta, findings })
     }
@@ -148,7 +148,7 @@ impl<'i> Pass<'i> {
 /// targets of retractions exist.
 struct SearchFindings {
     /// The findings that are certain.
-    early: Vec<Finding>,
+    early: Findings,
     /// For each retraction target that was not read yet, the finding to report if it does not exist.
     unseen: HashMap<String, Finding>,
     /// The places of all these findings, with their line numbers once they are known.
@@ -156,7 +156,7 @@ struct SearchFindings {
 }
 
 impl SearchFindings {
-    fn new(view: &mut View, findings: &mut Vec<Finding>) -> SearchFindings {
+    fn new(view: &mut View, findings: &mut Findings) -> SearchFindings {
         let (early, unseen) = (std::mem::take(findings), std::mem::take(&mut view.unseen_targets));
         let places = early.iter().chain(unseen.values()).map(|finding| &finding.place);
         let numbers = places.map(|place| ((place.input.clone(), place.offset), place.line));
@@ -182,18 +182,20 @@ impl SearchFindings {
     }
 
     /// Returns all findings. A target that was not seen is reported only if all records were read.
-    fn finish(self, is_all: bool, mut findings: Vec<Finding>) -> Vec<Finding> {
+    fn finish(self, is_all: bool, findings: Findings) -> Findings {
         let mut early = self.early;
         if is_all {
             let mut unseen: Vec<Finding> = self.unseen.into_values().collect();
             unseen.sort_by_key(|finding| finding.place.offset);
-            early.extend(unseen);
+            unseen.into_iter().for_each(|finding| early.push(finding));
         }
-        for Place { input, line, offset, .. } in early.iter_mut().map(|found| &mut found.place) {
+        for Place { input, line, offset, .. } in
+            early.listed_mut().iter_mut().map(|found| &mut found.place)
+        {
             *line = self.numbers.get(&(input.clone(), *offset)).copied().flatten();
         }
-        findings.splice(0..0, early);
-        findings
+        early.append(findings);
+        early
     }
 }
 

@@ -4,6 +4,7 @@
 //! The first record that an undo writes has the member `undo`, which separates consecutive undos.
 
 use crate::exit::{Exit, fail};
+use crate::finding::Findings;
 use crate::input::backward::{Backward, Needles};
 use crate::input::{self, Input};
 use crate::json::Object;
@@ -64,7 +65,7 @@ fn retract(targets: &[String], undo: Option<Undo>, out: &mut impl Write) -> anyh
 }
 
 fn targets(inputs: &[Input], undo: Undo) -> anyhow::Result<Vec<String>> {
-    let view = view::find(inputs, &RebuildOptions::default(), false, &mut Vec::new())?;
+    let view = view::find(inputs, &RebuildOptions::default(), false, &mut Findings::default())?;
     match undo {
         Undo::Cut => cut(inputs, &view),
         Undo::Turn => turn(inputs, &view),
@@ -137,7 +138,7 @@ struct Retraction {
 /// Returns the ids of the retractions that the newest undo wrote, the newest first. Skips those that are not in effect,
 /// and retractions of retractions.
 fn newest_undo(inputs: &[Input]) -> anyhow::Result<Vec<String>> {
-    let view = view::find(inputs, &RebuildOptions::default(), false, &mut Vec::new())?;
+    let view = view::find(inputs, &RebuildOptions::default(), false, &mut Findings::default())?;
     let last = last_retractions(inputs)?;
     let ids: HashSet<&str> = last.iter().map(|retraction| retraction.id.as_str()).collect();
     let holds = |retraction: &&Retraction| {

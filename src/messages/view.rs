@@ -8,8 +8,8 @@
 //! View records are searched from the end backwards, down to the first record that the compaction in effect keeps.
 //! Earlier records are read only if the first kept record of a newer compaction is not found.
 
-use crate::finding::Finding;
 use crate::finding::rules::{self, Rule};
+use crate::finding::{Finding, Findings};
 use crate::id::Id;
 use crate::input::backward::{Backward, Needles, line_at};
 use crate::input::line::LineObject;
@@ -90,7 +90,7 @@ pub fn find(
     inputs: &[Input],
     options: &RebuildOptions,
     with_checkpoint: bool,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
 ) -> anyhow::Result<View> {
     let range = range::find(inputs, options)?;
     let mut search = Search {
@@ -125,7 +125,7 @@ pub fn find(
 /// When an input cannot be read.
 pub fn whole(inputs: &[Input]) -> anyhow::Result<View> {
     let options = RebuildOptions { ignore_compactions: true, ..RebuildOptions::default() };
-    find(inputs, &options, false, &mut Vec::new())
+    find(inputs, &options, false, &mut Findings::default())
 }
 
 /// The types of view records, followed by the checkpoint type, each as it is written in a line.
@@ -136,7 +136,7 @@ const VIEWS: usize = 3;
 struct Search<'s> {
     inputs: &'s [Input],
     ignore: bool,
-    findings: &'s mut Vec<Finding>,
+    findings: &'s mut Findings,
     /// The offset of the first record that the compaction in effect keeps.
     kept: Option<u64>,
     /// The newest replacement of a summary, by the id of the compaction that it replaces.
@@ -211,7 +211,7 @@ impl Search<'_> {
         if self.kept.is_none() {
             let mut missing: Vec<Finding> = self.missing.drain().flat_map(|(_, all)| all).collect();
             missing.sort_by_key(|finding| Reverse(finding.place.offset));
-            self.findings.extend(missing);
+            missing.into_iter().for_each(|finding| self.findings.push(finding));
         }
     }
 

@@ -28,7 +28,7 @@ mod words;
 mod wrap;
 
 use crate::exit::{Exit, fail};
-use crate::finding::Finding;
+use crate::finding::Findings;
 use crate::input::{self, Input};
 use crate::messages::{range, view};
 use crate::record::checkpoint::Checkpoint;
@@ -275,7 +275,7 @@ pub struct Refusal {
 #[derive(Debug, Default)]
 pub struct ShowNotes {
     /// The findings in the inputs.
-    pub findings: Vec<Finding>,
+    pub findings: Findings,
     /// The number of lone surrogates that became U+FFFD.
     pub replaced: usize,
 }

@@ -170,7 +170,7 @@ pub fn survive_damage(seed: u64) -> Law {
     }
     let rebuilt = rebuild(&bytes, None)?;
     is_sound(&rebuilt.messages)?;
-    for found in &rebuilt.findings {
+    for found in rebuilt.findings.iter() {
         if found.place.offset + found.place.length > bytes.len() as u64 {
             return Err(format!("a finding has the wrong position: {found}"));
         }

@@ -10,6 +10,7 @@ use clawutils::index::rows::{OtherRow, Rows};
 use clawutils::input::Input;
 use clawutils::input::lines::Lines;
 use clawutils::json::Object;
+use clawutils::lint;
 use clawutils::messages::range::Turns;
 use clawutils::messages::rebuild::read_record;
 use clawutils::record::{self, Record};
@@ -53,7 +54,7 @@ impl<'s, 'c> SessionReader<'s, 'c> {
         let end = last_line_feed(input, state.read_to)?;
         if let Some(origin) = input.origin() {
             self.inserter.delete_findings(&mut self.session)?;
-            for finding in origin.findings(&input.name) {
+            for finding in lint::list(&origin.findings(&input.name), &input.name) {
                 self.inserter.finding(&mut self.session, &finding)?;
             }
         }

@@ -5,7 +5,8 @@ use crate::run::{Mode, RunArgs};
 use crate::transcript::Transcript;
 use clawutils::estimate::{self, Budget, Family, Weight};
 use clawutils::exit::{Error, Exit};
-use clawutils::finding::{Finding, Severity, rules};
+use clawutils::finding::rules::{self, Rule};
+use clawutils::finding::{Findings, Severity};
 use clawutils::input::line::LineObject;
 use clawutils::json::write::Members;
 use clawutils::lint::{self, Inspection};
@@ -90,12 +91,14 @@ impl Mode for Check {
             &mut |message| weights.push(Weight::of(message, Family::Unknown)),
         )?;
         let tokens = estimate::outlined(&outlines, &weights);
-        let (refused, unsound): (Vec<_>, Vec<_>) =
-            findings.iter().partition(|finding| *finding.rule == rules::REFUSED);
-        let mut cases = vec![self.case("sound", &unsound), self.case("sendable", &refused)];
+        let is_refused = |rule: &Rule| *rule == rules::REFUSED;
+        let mut cases = vec![
+            self.case("sound", &findings, |rule| !is_refused(rule)),
+            self.case("sendable", &findings, is_refused),
+        ];
         cases.extend(self.budgets.iter().map(|budget| window_case(tokens, *budget)));
         let numbers = counts.add_to(Members::new(), outlines.len(), tokens);
-        let numbers = numbers.number("findings", findings.len());
+        let numbers = numbers.number("findings", findings.count(|_| true));
         let listed = findings.iter().take(MAX_FINDINGS);
         let numbers = numbers.objects("first_findings", listed, |members, finding| {
             finding.add_to(members).string("message", &finding.message)
@@ -105,13 +108,14 @@ impl Mode for Check {
 }
 
 impl Check {
-    /// Returns the case `name` for these findings. It fails if one of them is at least as severe as `fail_on`.
-    fn case(&self, name: &str, findings: &[&Finding]) -> Case {
-        let mut severe = findings.iter().filter(|found| found.rule.severity >= self.fail_on);
-        let Some(first) = severe.next() else {
-            return Case::new(name, Outcome::Passed, count_text(findings.len()));
+    /// Returns the case `name` for the findings whose rule fits. It fails if one of them is at least as severe as
+    /// `fail_on`.
+    fn case(&self, name: &str, findings: &Findings, fits: impl Fn(&Rule) -> bool) -> Case {
+        let is_severe = |rule: &Rule| fits(rule) && rule.severity >= self.fail_on;
+        let Some(first) = findings.iter().find(|found| is_severe(found.rule)) else {
+            return Case::new(name, Outcome::Passed, count_text(findings.count(fits)));
         };
-        let more = severe.count();
+        let more = findings.count(is_severe) - 1;
         let mut message = format!("{}: {}", first.rule.name, first.message);
         if more > 0 {
             message.push_str(&format!("; {more} more"));
@@ -120,7 +124,7 @@ impl Check {
     }
 }
 
-fn count_text(count: usize) -> String {
+fn count_text(count: u64) -> String {
     match count {
         0 => "no findings".to_owned(),
         1 => "1 finding".to_owned(),

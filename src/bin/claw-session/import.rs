@@ -143,8 +143,8 @@ impl Import {
             }
         }
         outcomes.imported += 1;
-        let findings = input.origin().into_iter().flat_map(|it| it.findings(&input.name));
-        report(place.log, &findings.collect::<Vec<_>>(), false)?;
+        let findings = input.origin().map(|origin| origin.findings(&input.name));
+        report(place.log, &findings.unwrap_or_default(), false)?;
         self.new_session(place, agent, &entries, source).map(Some)
     }
 

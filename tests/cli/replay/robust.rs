@@ -103,6 +103,40 @@ fn memory_does_not_depend_on_the_size_of_a_transcript() {
     sandbox.sh(&format!("cp -r d e; {compared}")).assert().success();
 }
 
+/// Each line of the transcript is a finding. All of them together would need several times the memory that is allowed.
+#[test]
+fn memory_does_not_depend_on_the_number_of_findings() {
+    let sandbox = Sandbox::new();
+    let damaged = transcript(1) + &"x\n".repeat(300_000);
+    sandbox.write("d/a.jsonl", damaged.clone());
+    // Other programs' transcripts are translated first. The last line is a finding of another rule.
+    let other = sandbox.cmd("claw-session").args(["export", "--to", "pi", "d/a.jsonl"]).assert();
+    sandbox.write("d/b.jsonl", other.stdout_text() + &damaged[transcript(1).len()..] + "{\n");
+    let limited = |command: &str| {
+        let script = format!(
+            "program=$(command -v {command}) && code=$(($(wc -c <\"$program\") / 1024)) &&
+            ulimit -v $((code + 16 * 1024)) && exec {command} \"$@\""
+        );
+        sandbox.sh(&script).arg("sh")
+    };
+    let run = limited("claw-replay").args(["check", "--quiet", "--jobs", "1", "d"]).assert();
+    let run = run.code(1);
+    let reports = run.json();
+    let findings: Vec<_> = reports.iter().map(|report| &report["numbers"]["findings"]).collect();
+    assert_eq!(findings, [300_000, 300_001]);
+    let message = "sound: not-an-object: skipped: not a JSON object; 299999 more";
+    assert_eq!(reports[0]["message"], message);
+    check(&sandbox, &["--jobs", "4", "d"]).code(1).stdout(run.stdout_text());
+    let listed = limited("claw-check").arg("d/b.jsonl").assert().code(65).json();
+    let rules = each(&listed, "rule");
+    assert_eq!((rules.len(), &*rules[0]), (1003, "open-mode"));
+    assert_eq!(rules[1000..], ["not-an-object", "torn-line", "more-findings"]);
+    assert_eq!(listed[1002]["message"], "not-an-object: 299000 more, not listed");
+    let rebuilt = limited("claw-rebuild").arg("d/b.jsonl").assert().success();
+    let end = "claw-rebuild: not-an-object: 299000 more\nclaw-rebuild: 300001 findings\n";
+    assert!(rebuilt.stderr_text().ends_with(end));
+}
+
 /// The arguments of each mode that examines transcripts.
 const MODES: [&str; 3] = ["check", "guard --window 4000", "call --provider offline"];
 
