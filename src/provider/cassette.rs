@@ -3,7 +3,7 @@
 //! A cassette is a directory that holds one directory per exchange, with three files:
 //!
 //! - `request.json`: `method`, `path` (without the host), `headers`, and `body`, the request's JSON as it was
-//!   sent. A body that is a JSON string, or not JSON at all, is stored as a JSON string of its text.
+//!   sent. A body that is itself a JSON string, or is not JSON, is stored as a JSON string with its text.
 //! - `response.json`: `status`, `headers`, `pieces` (the lengths, in bytes, of the pieces in which the answer
 //!   arrived) and, if the answer was interrupted or missing, the reason as `ended`. `status` is null if there
 //!   was no answer.

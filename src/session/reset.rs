@@ -1,4 +1,5 @@
-//! Decides when the session under a key ends and a new one begins: daily at a fixed time, or after an idle time.
+//! Decides when the session under a key ends and a new one begins: daily at a fixed time, or after a period
+//! without messages.
 
 use super::time;
 use crate::input::Input;
@@ -41,7 +42,7 @@ fn last_boundary(at: civil::Time, now: i64, zone: &TimeZone) -> Option<i64> {
 /// Parses `daily@HH:MM`.
 ///
 /// # Errors
-/// If the text has another form.
+/// If the text does not have this form.
 pub fn daily(text: &str) -> Result<civil::Time, String> {
     let read = || {
         let (hour, minute) = text.strip_prefix("daily@")?.split_once(':')?;
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn v77_a_session_ends_after_more_than_the_idle_minutes() {
+    fn v77_a_session_ends_when_it_is_idle_for_longer_than_the_limit() {
         let reset = Reset { daily: None, idle: Some(30) };
         let over = |now| reset.is_over(at("2026-01-10T12:00:00Z"), at(now), &zone());
         assert!(!over("2026-01-10T12:30:00Z") && over("2026-01-10T12:30:00.000001Z"));

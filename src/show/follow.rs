@@ -17,8 +17,8 @@ use std::slice;
 /// The number of bytes that are searched at a time for the end of a line.
 const PART: u64 = 64 * 1024;
 
-/// A file that is shown as it grows. A line is shown when it is complete. If the file is truncated or replaced, showing
-/// starts over, with the same limit on turns.
+/// A file that is shown as it grows. A line is shown when it is complete. If the file is truncated or replaced, it is
+/// shown again from the start, with the same limit on turns.
 pub struct Follow<'o, W> {
     path: PathBuf,
     name: String,
@@ -28,7 +28,7 @@ pub struct Follow<'o, W> {
     text: TextWriter<'o, W>,
     /// The offset of the next line.
     at: u64,
-    /// The offset up to which line feeds have been searched for.
+    /// The offset up to which the file has been searched for line feeds.
     seen: u64,
 }
 
@@ -37,14 +37,14 @@ pub struct Follow<'o, W> {
 pub enum FollowEvent {
     /// New lines were shown.
     Read(ShowNotes),
-    /// The file was replaced or truncated, and its content is read next. Holds a message for the user.
+    /// The file was replaced or truncated. The next step shows its new content. Holds a message for the user.
     Restarted(String),
     /// The file has no new lines.
     Nothing,
 }
 
 impl<'o, W: Write> Follow<'o, W> {
-    /// Opens the file, for output on `out`.
+    /// Opens the file. Its lines will be written to `out`.
     ///
     /// # Errors
     /// 74 or 77 if it cannot be read, 2 if it is not a regular file, 65 if it is not a transcript.
@@ -76,7 +76,7 @@ impl<'o, W: Write> Follow<'o, W> {
         }
         self.seen = input.length;
         let own = self.file.metadata().with_context(cannot)?;
-        // A file that was removed may be created again.
+        // A file that was removed is not an error: it may be created again.
         match self.path.metadata() {
             Ok(other) if (other.dev(), other.ino()) != (own.dev(), own.ino()) => {
                 self.restart("was replaced")

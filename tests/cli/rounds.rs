@@ -44,7 +44,7 @@ fn answered(sandbox: &Sandbox) -> Vec<String> {
     results.map(|record| record["tool_use_id"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// Returns the ids of the calls of `work` that ran to their end, in order.
+/// Returns the ids of the calls of `work` that ran to completion, in order.
 fn log(sandbox: &Sandbox) -> Vec<String> {
     let log = fs::read_to_string(sandbox.path("workspace/log")).unwrap_or_default();
     log.lines().map(|n| format!("t{n}")).collect()
@@ -205,7 +205,7 @@ fn p_6_a_signal_ends_a_running_tool_and_keeps_earlier_results() {
 
 /// SIGKILL cannot be forwarded, so claw-exec itself notices that its turn has ended.
 #[test]
-fn a_killed_turn_ends_its_tools_before_the_next_one_runs_them() {
+fn the_tools_of_a_killed_turn_end_before_the_next_turn_runs_any() {
     let hang = "sleep 600 & echo $! >child; p=$PPID
         for n in 1 2; do read -r _ _ _ p _ </proc/$p/stat; done
         test -e shell || { echo $p >shell; sleep 600; }; echo at last";

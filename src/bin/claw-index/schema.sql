@@ -1,6 +1,6 @@
 -- The tables of version 1. Times are in Unix seconds, except transcripts.modified, which is in nanoseconds. The
--- upper bits of a row's number are the session's number, and the lower 23 bits count the rows of the session in the
--- order of the transcript, so the rows of a session are one range.
+-- upper bits of `row` are the number of the session, and the lower 23 bits number its rows in the order of the
+-- transcript, so the rows of a session form one range.
 
 CREATE TABLE schema_version (version INTEGER PRIMARY KEY);
 
@@ -192,7 +192,7 @@ CREATE TABLE findings (
   PRIMARY KEY (session_key, n)
 );
 
--- The full-text index of the messages, by row. It has no copy of the texts, so to delete a row, its text must be given.
+-- The full-text index of the messages, by row. It stores no copy of the texts, so a row can only be deleted by giving its text.
 -- SQLite 3.43 added an option that makes this unnecessary, but older versions cannot open a database that uses it.
 CREATE VIRTUAL TABLE messages_fts USING fts5 (
   text,

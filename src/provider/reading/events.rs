@@ -72,7 +72,7 @@ impl StreamReading {
         let StreamReading { events, mut collect, mut state } = self;
         let begun = events.begun();
         events.finish(|event| take_event(event, collect.as_mut(), &mut state, show));
-        // An error counts once its JSON is complete, even if the end of its event is missing.
+        // An error is reported if its JSON is complete, even if the end of its event is missing.
         let is_refused = || Object::parse(begun.trim()).is_ok_and(|object| is_error(&object));
         let ended = match state {
             StreamState::Refused(data) => NoReply::Refused(data),
@@ -93,7 +93,7 @@ impl StreamReading {
     }
 }
 
-/// Takes one event. Events after the end of the answer, an error or an unusable event are ignored.
+/// Takes one event. After the end of the answer, an error, or an unusable event, further events are ignored.
 fn take_event(
     event: &StreamEvent,
     collect: &mut dyn Collect,
