@@ -44,7 +44,7 @@ impl SummaryReply {
 
     fn take(&mut self, object: &Object<'_>) -> Result<(), String> {
         let content = object.get("content").ok_or("assistant record without content")?;
-        self.text.push_str(&Content::parse(content)?.says());
+        self.text.push_str(&Content::parse(content)?.text());
         let string = |name: &str| object.string(name).map(|text| text.into_owned());
         self.stop_reason = self.stop_reason.take().or(string("stop_reason"));
         self.model = self.model.take().or(string("model"));
@@ -164,7 +164,7 @@ pub fn accept(
 /// Returns true if the text repeats a message word for word.
 fn is_echo(messages: &[Message<'_>], text: &str) -> bool {
     messages.iter().filter(|message| !message.is_summary()).any(|message| {
-        let said = message.content.says();
+        let said = message.content.text();
         !said.trim().is_empty() && said.trim() == text.trim()
     })
 }

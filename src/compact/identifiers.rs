@@ -98,7 +98,7 @@ impl Used {
 
 /// Returns the text and the tool calls of a message.
 fn used(message: &Message<'_>) -> String {
-    let mut text = message.content.says();
+    let mut text = message.content.text();
     for block in message.blocks().filter(|block| matches!(block.kind, BlockKind::ToolUse { .. })) {
         text.push('\n');
         text.push_str(&unescaped(block.member("input").unwrap_or_default()));

@@ -214,7 +214,7 @@ fn some(texts: &[String], mut room: usize) -> String {
 /// Returns the first user message, unless it is kept word for word.
 fn first_request(covered: &[Message<'_>], planned: &CutPlan) -> Vec<String> {
     let first = covered.iter().find(|m| m.is_from_user() && !m.is_summary());
-    let said = first.map(|message| message.content.says()).unwrap_or_default();
+    let said = first.map(|message| message.content.text()).unwrap_or_default();
     if planned.kept_user.contains(&said) { Vec::new() } else { vec![said] }
 }
 
@@ -228,7 +228,7 @@ fn first_kept(task: &Task<'_, '_>, planned: &CutPlan) -> Vec<String> {
 
 fn answers<'m>(covered: &'m [Message<'_>]) -> impl DoubleEndedIterator<Item = String> + 'm {
     let answers = covered.iter().filter(|message| message.role == Role::Assistant);
-    answers.map(|message| message.content.says()).filter(|text| !text.trim().is_empty())
+    answers.map(|message| message.content.text()).filter(|text| !text.trim().is_empty())
 }
 
 /// Returns the first line of each answer.

@@ -187,7 +187,7 @@ impl<'a> Task<'_, 'a> {
                 && !message.meta.as_ref().is_some_and(|meta| meta.pin)
         };
         let mut said = earlier.map(|summary| summary.kept_user.clone()).unwrap_or_default();
-        said.extend(covered.iter().filter(may_keep).map(|message| message.content.says()));
+        said.extend(covered.iter().filter(may_keep).map(|message| message.content.text()));
         let is_pending = !self.messages[covered.len()..].iter().any(Message::is_from_user);
         let budget = self.target.map_or(self.keep_user, |target| self.keep_user.min(target / 4));
         verbatim::choose(self.gauge, &said, is_pending, budget)
@@ -359,11 +359,11 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
 
 /// Returns the text of a pinned message, with its tool results.
 fn pinned_text(message: &Message<'_>) -> String {
-    let mut said = message.content.says();
+    let mut said = message.content.text();
     for block in message.blocks().filter(|block| block.is_result()) {
         let content = block.member("content").map(crate::record::content::Content::parse);
         if let Some(Ok(content)) = content {
-            said.push_str(&content.says());
+            said.push_str(&content.text());
         }
     }
     said

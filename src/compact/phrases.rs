@@ -66,7 +66,7 @@ pub fn asks(sentence: &str) -> usize {
 #[must_use]
 pub fn decisions(messages: &[Message<'_>]) -> Vec<String> {
     let said = messages.iter().filter(|message| !message.is_summary());
-    said.flat_map(|message| decided(&message.content.says())).collect()
+    said.flat_map(|message| decided(&message.content.text())).collect()
 }
 
 /// Returns the decisions in a text. A sentence that is only a reason is joined to the sentence before it, unless it is
@@ -97,7 +97,7 @@ pub fn questions(messages: &[Message<'_>]) -> Vec<String> {
     let mut found = Vec::new();
     for message in messages.iter().filter(|message| !message.is_summary()) {
         let least = if message.role == Role::Assistant { 1 } else { 2 };
-        let text = message.content.says();
+        let text = message.content.text();
         let open = sentences(&text).filter(|sentence| asks(sentence) >= least);
         found.extend(open.map(str::to_owned));
     }

@@ -136,7 +136,7 @@ fn quote_block(speaker: Role, block: &Block<'_>, level: Level) -> String {
     let member = |name: &str| block.member(name).unwrap_or_default().to_owned();
     match &block.kind {
         BlockKind::Text | BlockKind::Blank => {
-            entry(role(speaker), &block.says().unwrap_or_default(), other)
+            entry(role(speaker), &block.text().unwrap_or_default(), other)
         }
         BlockKind::ToolUse { .. } => quote_call(block, &member("input"), level),
         BlockKind::ToolResult { .. } => {
@@ -169,7 +169,7 @@ fn entry(title: &str, text: &str, max: usize) -> String {
     let shown = shorten::plan(&whole, max, 0.7, None);
     let content = Content::Text(crate::json::quote(text).into());
     let short = shown.and_then(|shown| shorten::show(&content, &whole, &shown, None));
-    let text = short.map_or_else(|| text.to_owned(), |short| short.says());
+    let text = short.map_or_else(|| text.to_owned(), |short| short.text());
     format!("{title}:\n{}", indent(&text))
 }
 

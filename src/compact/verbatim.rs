@@ -151,7 +151,7 @@ fn short(text: &str, max: usize) -> Option<String> {
     let whole = ResultText::guess(text);
     let shown = shorten::plan(&whole, max, 0.7, None)?;
     let content = Content::Text(quote(text).into());
-    shorten::show(&content, &whole, &shown, None).map(|short| short.says())
+    shorten::show(&content, &whole, &shown, None).map(|short| short.text())
 }
 
 #[cfg(test)]

@@ -273,7 +273,7 @@ fn in_content<'a>(role: &'static str, content: &'a Content<'a>) -> Vec<MessageRo
 /// Returns the text of a text block, or the type of any other block in brackets, such as `[image]`.
 fn shown(block: &Block<'_>) -> Option<String> {
     match block.kind {
-        BlockKind::Text | BlockKind::Blank => block.says(),
+        BlockKind::Text | BlockKind::Blank => block.text(),
         _ => block.member("type").and_then(json::string).map(|kind| ["[", &kind, "]"].concat()),
     }
 }

@@ -216,7 +216,7 @@ impl Reply {
 
     /// Returns the visible text of each block that has some.
     pub fn texts(&self) -> impl Iterator<Item = String> {
-        let text = |raw: &String| Block::parse(raw.as_str()).ok().and_then(|block| block.says());
+        let text = |raw: &String| Block::parse(raw.as_str()).ok().and_then(|block| block.text());
         self.blocks.iter().filter_map(text)
     }
 

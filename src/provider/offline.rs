@@ -45,7 +45,7 @@ pub fn answer(ask: Ask, request: &ModelRequest<'_, '_>, window: u64) -> Answer {
         .string("id", "msg_offline")
         .string("type", "message")
         .string("role", "assistant")
-        .list("content", [&*Block::text(&text).raw])
+        .list("content", [&*Block::from_text(&text).raw])
         .string("model", request.model)
         .string("stop_reason", stop_reason)
         .object("usage", |it| it.number("input_tokens", input).number("output_tokens", output))
@@ -62,7 +62,7 @@ fn refuse(message: &str) -> Answer {
 /// Returns the text of the answer. `fits` returns true if a text is within `max_tokens` by estimate.
 fn reply(messages: &[Message<'_>], fits: impl Fn(&str) -> bool) -> String {
     let last = messages.iter().rev().find(|message| message.is_from_user());
-    let prompt = last.map(|message| message.content.says()).unwrap_or_default();
+    let prompt = last.map(|message| message.content.text()).unwrap_or_default();
     match prompt.split_once("\n<conversation ") {
         Some((asked, quoted)) if messages.len() == 1 => {
             let lines = digest(quoted);

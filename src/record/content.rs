@@ -88,7 +88,7 @@ impl<'a> Block<'a> {
 
     /// Creates a text block.
     #[must_use]
-    pub fn text(text: &str) -> Block<'static> {
+    pub fn from_text(text: &str) -> Block<'static> {
         Block::from_quoted(&json::quote(text))
     }
 
@@ -137,7 +137,7 @@ impl<'a> Block<'a> {
 
     /// Returns the text of a text block; `None` for any other block.
     #[must_use]
-    pub fn says(&self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         match self.kind {
             BlockKind::Text | BlockKind::Blank => {
                 self.member("text").and_then(json::string).map(Cow::into_owned)
@@ -284,11 +284,11 @@ impl<'a> Content<'a> {
 
     /// Returns the text: the string, or the text blocks joined by line feeds. Other blocks are ignored.
     #[must_use]
-    pub fn says(&self) -> String {
+    pub fn text(&self) -> String {
         match self {
             Content::Text(raw) => json::string(raw).unwrap_or_default().into_owned(),
             Content::Blocks(blocks) => {
-                blocks.iter().filter_map(Block::says).collect::<Vec<_>>().join("\n")
+                blocks.iter().filter_map(Block::text).collect::<Vec<_>>().join("\n")
             }
         }
     }

@@ -161,7 +161,7 @@ impl ExportedMessage {
         match &self.message.content {
             Content::Text(raw) => {
                 let text = json::string(raw).unwrap_or_default();
-                vec![Block::text(&text)]
+                vec![Block::from_text(&text)]
             }
             Content::Blocks(blocks) => blocks.clone(),
         }

@@ -29,7 +29,7 @@ pub fn stand_in(block: &Block<'_>, record: Option<&str>) -> Block<'static> {
     let how = record.map(recovery_hint).unwrap_or_default();
     let (bytes, name) = (block.raw.len(), digest(&block.raw));
     let text = format!("[... {kind} of {bytes} bytes left out, sha256 {name}{how} ...]");
-    Block { kind: BlockKind::Other, ..Block::text(&text) }
+    Block { kind: BlockKind::Other, ..Block::from_text(&text) }
 }
 
 fn recovery_hint(record: &str) -> String {

@@ -84,7 +84,7 @@ fn char_index(text: &str, count: usize) -> usize {
 pub fn text_of(content: &Content<'_>) -> String {
     match content {
         Content::Text(raw) => json::string(raw).unwrap_or_default().into_owned(),
-        Content::Blocks(blocks) => blocks.iter().filter_map(Block::says).collect(),
+        Content::Blocks(blocks) => blocks.iter().filter_map(Block::text).collect(),
     }
 }
 
@@ -124,12 +124,12 @@ pub fn show<'a>(
 /// Distributes a shortened text over the text blocks that it came from. The texts of the blocks, joined, equal
 /// [`ResultText::render`]. The marker is in the first block that loses text.
 fn show_blocks<'a>(blocks: &[Block<'a>], cut: &ResultText, record: Option<&str>) -> Vec<Block<'a>> {
-    let total: usize = blocks.iter().filter_map(Block::says).map(|text| text.len()).sum();
+    let total: usize = blocks.iter().filter_map(Block::text).map(|text| text.len()).sum();
     let (head_end, tail_start) = (cut.head.len(), total - cut.tail.len());
     let mut marked: Option<(usize, &Block<'a>, String)> = None;
     let (mut at, mut out) = (0, Vec::new());
     for block in blocks {
-        let text = block.says().unwrap_or_default();
+        let text = block.text().unwrap_or_default();
         let (start, end) = (at, at + text.len());
         at = end;
         let head = &text[..head_end.saturating_sub(start).min(text.len())];
@@ -160,7 +160,7 @@ fn with_text<'a>(block: &Block<'a>, text: &str) -> Block<'a> {
             let raw = object.with("text", &json::quote(text));
             Block { raw: raw.into(), kind: BlockKind::Text }
         }
-        Err(_) => Block::text(text),
+        Err(_) => Block::from_text(text),
     }
 }
 
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(&*blocks[1].raw, image);
         assert!(blocks[2].raw.ends_with(r#","extra":1}"#), "{}", blocks[2].raw);
         assert!(blocks[2].raw.contains("claw-rebuild --record abc"));
-        assert_eq!(blocks[3].says().unwrap(), "last");
+        assert_eq!(blocks[3].text().unwrap(), "last");
     }
 
     #[test]

@@ -284,7 +284,7 @@ impl<'v> TranscriptWalk<'v> {
         match &block.kind {
             BlockKind::Blank => return,
             BlockKind::Text => {
-                out.push(Item::Text { role, text: block.says().unwrap_or_default() });
+                out.push(Item::Text { role, text: block.text().unwrap_or_default() });
             }
             BlockKind::Thinking { .. } if member("thinking").is_some() => {
                 let text = member("thinking").and_then(json::string).unwrap_or_default();

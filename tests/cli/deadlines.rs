@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use predicates::str::contains;
 
 use crate::common::pty::{CTRL_C, Pty, can_run};
-use crate::common::{Cmd, Sandbox, hears};
+use crate::common::{Cmd, Sandbox, receives_signal};
 use crate::conversations::{Conversation, rebuild_meta};
 use crate::summaries::{compacted, with_model};
 
@@ -112,7 +112,7 @@ fn audit_12_a_deadline_ends_all_processes_that_a_command_started() {
 fn audit_12_a_signal_ends_all_processes_that_a_command_started() {
     with_each_program(|program, args| {
         for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
-            if hears(number) {
+            if receives_signal(number) {
                 assert_signal_ends(program, args, name, number);
             }
         }
@@ -139,7 +139,7 @@ fn assert_signal_ends(program: &str, args: &[&str], name: &str, number: i32) {
 
 #[test]
 fn audit_12_children_can_read_the_terminal_and_are_ended_too() {
-    if !can_run() || !hears(2) {
+    if !can_run() || !receives_signal(2) {
         return;
     }
     let sandbox = with_conversation();
@@ -204,7 +204,7 @@ fn turn(sandbox: &Sandbox, url: &str, args: &[&str]) -> Cmd {
 fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
     for args in [&[][..], &["--stream"]] {
         for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
-            if !hears(number) {
+            if !receives_signal(number) {
                 continue;
             }
             let (sandbox, (url, count, ends)) = (Sandbox::new(), silent());

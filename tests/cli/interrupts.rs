@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{AssertExt, Cmd, Sandbox, hears};
+use crate::common::{AssertExt, Cmd, Sandbox, receives_signal};
 use crate::conversations::{Conversation, log, rebuild, words};
 use crate::shapes::{HELLO, call};
 
@@ -20,7 +20,7 @@ const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT"
 
 /// Returns the signals that are not ignored in this environment.
 fn signals() -> Vec<(&'static str, i32)> {
-    SIGNALS.into_iter().filter(|(_, number)| hears(*number)).collect()
+    SIGNALS.into_iter().filter(|(_, number)| receives_signal(*number)).collect()
 }
 
 /// Sends a signal to a program and its process group.

@@ -10,7 +10,7 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 
 use crate::common::pty::{CTRL_C, ENTER, Pty, can_run};
-use crate::common::{AssertExt, Cmd, Sandbox, hears};
+use crate::common::{AssertExt, Cmd, Sandbox, receives_signal};
 
 const SIZE: (u16, u16) = (80, 24);
 const CTRL_Z: &str = "\x1a";
@@ -56,7 +56,7 @@ fn the_command_gets_the_path_of_the_session_and_its_status_is_passed_on() {
         .assert()
         .stdout("./-x.jsonl --\n");
     for (name, number) in [("TERM", 15), ("KILL", 9), ("QUIT", 3), ("USR1", 10)] {
-        if !hears(number) {
+        if !receives_signal(number) {
             continue;
         }
         let script = format!("ulimit -c 0; kill -s {name} $$");
@@ -70,7 +70,7 @@ fn the_command_gets_the_path_of_the_session_and_its_status_is_passed_on() {
 #[test]
 fn a_signal_to_the_holder_reaches_all_its_descendants() {
     for (name, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15)] {
-        if !hears(number) {
+        if !receives_signal(number) {
             continue;
         }
         let sandbox = Sandbox::new();
@@ -148,7 +148,7 @@ fn lock_replaces_an_expired_session_and_rejects_a_name_that_is_also_a_file() {
 
 #[test]
 fn ctrl_c_and_ctrl_z_reach_the_command_once() {
-    if !can_run() || !hears(2) {
+    if !can_run() || !receives_signal(2) {
         return;
     }
     let sandbox = Sandbox::new();
@@ -177,7 +177,7 @@ fn ctrl_c_and_ctrl_z_reach_the_command_once() {
 
 #[test]
 fn the_shell_gets_the_terminal_only_after_the_command_stopped() {
-    if !can_run() || !hears(SIGTSTP) {
+    if !can_run() || !receives_signal(SIGTSTP) {
         return;
     }
     let sandbox = Sandbox::new();

@@ -63,7 +63,7 @@ fn add_message(
     message: &Message<'_>,
 ) -> Members {
     let meta = message.meta.as_ref();
-    let is_kept = || message.is_from_user() && planned.kept_user.contains(&message.content.says());
+    let is_kept = || message.is_from_user() && planned.kept_user.contains(&message.content.text());
     let is_pinned = meta.is_some_and(|meta| meta.pin);
     members
         .optional(Members::string, "id", meta.map(|meta| &*meta.id))

@@ -42,7 +42,7 @@ use tempfile::TempDir;
 /// Returns true unless the test process ignores this signal, as it does with some signals if a shell without job
 /// control has started it in the background. Prints a line if the test is skipped for this reason.
 #[expect(clippy::print_stdout, reason = "the test reports that it was skipped")]
-pub fn hears(signal: i32) -> bool {
+pub fn receives_signal(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

@@ -4,7 +4,7 @@
 use predicates::str::contains;
 
 use super::{reply, user};
-use crate::common::{Sandbox, hears, kill_group};
+use crate::common::{Sandbox, kill_group, receives_signal};
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -141,7 +141,7 @@ fn a_replaced_or_truncated_file_is_shown_from_its_beginning() {
 fn a_signal_or_a_closed_pipe_ends_the_program_silently() {
     let mut following = Following::begin(&user("one"), &[]);
     following.shows(FIRST);
-    if hears(2) {
+    if receives_signal(2) {
         let interrupt = format!("kill -s INT {}", following.child.id());
         Sandbox::new().sh(&interrupt).assert().success();
         let status = following.child.wait().expect("an exit status");

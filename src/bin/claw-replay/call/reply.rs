@@ -39,7 +39,7 @@ impl Reply {
     }
 
     fn take_content(&mut self, content: &Content<'_>) {
-        let text = content.says();
+        let text = content.text();
         if !self.text.is_empty() && !text.is_empty() {
             self.text.push('\n');
         }
