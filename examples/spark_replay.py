@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Examine transcripts on Apache Spark with claw-replay. The reports and their order are the same as with one process.
+"""Examine transcripts on Apache Spark with claw-replay. After claw-replay merge, the reports and their order are the
+same as with one process.
 
-    spark_replay.py --paths FILE [--partitions N] [--output DIR] -- MODE [OPTION ...] >reports
+    spark_replay.py --paths FILE [--partitions N] [--output DIR] -- MODE [OPTION ...] | claw-replay merge >reports
 
 FILE has the paths, one per line and in UTF-8. They must name the transcripts on each machine of the cluster.
 claw-replay must be installed on each machine, in a directory that is in the PATH of the driver: workers get the
 driver's PATH and HOME, and no other variables. Without --output, the driver collects all reports and writes them to
 standard output. With it, the executors write several files to a directory; the reports are these files, joined in the
-order of their names. Give the reports to `claw-replay merge` for the exit status. If a worker ends with a status other
+order of their names. `claw-replay merge` checks that the output of each worker is complete, and gives the exit status.
+If a worker ends with a status other
 than 0, 1 or 65, its task fails; Spark repeats the task, and ends with an error if it keeps failing.
 """
 

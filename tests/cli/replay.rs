@@ -46,6 +46,36 @@ fn check(sandbox: &Sandbox, args: &[&str]) -> Assert {
     sandbox.cmd("claw-replay").args(["check", "--quiet"]).args(args).assert()
 }
 
+/// The reports of a run that came to its end.
+trait Reports {
+    /// Returns the reports on standard output. Checks that the last line counts them.
+    #[track_caller]
+    fn reports(&self) -> Vec<Value>;
+
+    /// Returns the only report.
+    #[track_caller]
+    fn report(&self) -> Value;
+}
+
+impl Reports for Assert {
+    fn reports(&self) -> Vec<Value> {
+        let mut reports = self.json();
+        let end = reports.pop().expect("a line");
+        assert!(end["end"] == "complete" || end["end"] == "stopped", "{end}\n{self}");
+        let counts = ["passed", "failed", "unreadable", "not_transcripts"];
+        let all: u64 = counts.iter().map(|name| end[name].as_u64().expect("a number")).sum();
+        assert_eq!(all, reports.len() as u64, "{end}\n{self}");
+        reports
+    }
+
+    fn report(&self) -> Value {
+        match &self.reports()[..] {
+            [report] => report.clone(),
+            reports => panic!("{} reports\n{self}", reports.len()),
+        }
+    }
+}
+
 /// Returns the member `name`, a string, of each report.
 fn each(reports: &[Value], name: &str) -> Vec<String> {
     let text = |report: &Value| report[name].as_str().expect("a text").to_owned();
@@ -62,7 +92,7 @@ fn reports_are_in_the_order_of_paths_whatever_the_number_of_jobs() {
         check(&sandbox, &args).code(1)
     };
     let one = run("1");
-    let (reports, paths) = (one.json(), each(&one.json(), "path"));
+    let (reports, paths) = (one.reports(), each(&one.reports(), "path"));
     let (first, rest) = paths.split_at(13);
     assert!(first.iter().all(|path| path.starts_with("d/1/")) && first.is_sorted(), "{first:?}");
     assert!(rest.is_sorted() && rest[0] == "d/0-file.jsonl", "{rest:?}");
@@ -78,12 +108,12 @@ fn reports_are_in_the_order_of_paths_whatever_the_number_of_jobs() {
 fn shards_are_disjoint_and_together_complete() {
     let sandbox = Sandbox::new();
     transcripts(&sandbox, "d", 30);
-    let mut whole = check(&sandbox, &["d"]).lines();
+    let mut whole = each(&check(&sandbox, &["d"]).reports(), "path");
     let mut parts: Vec<String> = Vec::new();
     for part in ["1/3", "2/3", "3/3"] {
-        let lines = check(&sandbox, &["--shard", part, "./d"]).lines();
-        assert!((3..20).contains(&lines.len()), "{part}: {}", lines.len());
-        parts.extend(lines.iter().map(|line| line.replace("./d", "d")));
+        let paths = each(&check(&sandbox, &["--shard", part, "./d"]).reports(), "path");
+        assert!((3..20).contains(&paths.len()), "{part}: {}", paths.len());
+        parts.extend(paths.iter().map(|path| path.replace("./d", "d")));
     }
     whole.sort();
     parts.sort();
@@ -99,10 +129,12 @@ fn fail_fast_stops_at_the_first_failure_in_order() {
     transcripts(&sandbox, "d", 30);
     sandbox.write("d/0/001.jsonl", "not a transcript");
     for jobs in ["1", "2", "8"] {
-        let reports = check(&sandbox, &["--fail-fast", "--jobs", jobs, "d"]).code(1).json();
+        let run = check(&sandbox, &["--fail-fast", "--jobs", jobs, "d"]).code(1);
+        assert_eq!(run.json().last().expect("a line")["end"], "stopped");
+        let reports = run.reports();
         assert_eq!(each(&reports, "status"), ["passed", "unreadable", "failed"]);
         let args = ["--fail-fast", "--strict", "--jobs", jobs, "d"];
-        assert_eq!(check(&sandbox, &args).code(65).json().len(), 2);
+        assert_eq!(check(&sandbox, &args).code(65).reports().len(), 2);
     }
     // Reports in other formats state that not all transcripts were examined.
     let stopped = "stopped at the first failure; further transcripts were not examined";
@@ -128,7 +160,7 @@ fn equal_windows_are_one_case() {
     sandbox.write("a.jsonl", transcript(1));
     for mode in ["check", "guard"] {
         let args = [mode, "--quiet", "--window", "8000,4000,8000", "a.jsonl"];
-        let report = sandbox.cmd("claw-replay").args(args).assert().success().json_one();
+        let report = sandbox.cmd("claw-replay").args(args).assert().success().report();
         let cases = report["cases"].as_array().expect("cases");
         let names: Vec<_> = cases.iter().map(|case| &case["name"]).collect();
         let windows = names.iter().filter(|name| name.to_string().contains("window")).count();
@@ -151,6 +183,12 @@ fn reports_arrive_while_the_list_of_paths_is_still_open() {
         assert!(line.contains(path), "{line}");
     }
     drop(input);
+    let mut line = String::new();
+    output.read_line(&mut line).expect("the end");
+    assert_eq!(
+        line,
+        "{\"end\":\"complete\",\"passed\":2,\"failed\":0,\"unreadable\":1,\"not_transcripts\":0}\n"
+    );
     assert_eq!(child.wait().expect("an exit status").code(), Some(1));
 }
 
@@ -165,11 +203,11 @@ fn a_list_may_contain_any_path() {
         let list = format!("{name}{end}{end}{name}{end}./{name}");
         let run = sandbox.cmd("claw-replay").arg("check").args(args).write_stdin(list).assert();
         let run = run.success().stderr("claw-replay: 1 file: 1 passed, 0 failed\n");
-        assert_eq!(run.json_one()["path"], name);
+        assert_eq!(run.report()["path"], name);
     }
     let returns = "a b.jsonl\r\nnone\r\n";
     let run = sandbox.cmd("claw-replay").args(["check", "--files-from", "-"]).write_stdin(returns);
-    let reports = run.assert().code(1).json();
+    let reports = run.assert().code(1).reports();
     let message = "cannot read 'a b.jsonl\r': no such file; the path ends in a carriage return, so convert the list with tr -d '\\r'";
     assert_eq!((&reports[0]["message"], &reports[0]["exit"]), (&json!(message), &json!(74)));
     let long = "x".repeat(70_000);
@@ -184,15 +222,15 @@ fn a_file_that_is_unreadable_or_not_a_transcript_does_not_end_the_run() {
     sandbox.write("d/0/binary.jsonl", [0xff, 0xfe, 0x80, 1, 2]);
     sandbox.write("d/0/text.jsonl", "plain text\n");
     sandbox.sh("mkfifo pipe.jsonl d/0/pipe.jsonl; ln -s .. d/0/loop.jsonl").assert().success();
-    let reports = check(&sandbox, &["d"]).success().json();
+    let reports = check(&sandbox, &["d"]).success().reports();
     assert_eq!(each(&reports, "status"), ["passed", "unreadable", "unreadable"]);
     assert_eq!((&reports[1]["exit"], &reports[2]["exit"]), (&json!(65), &json!(65)));
-    assert_eq!(check(&sandbox, &["--strict", "d"]).code(65).json(), reports);
-    let missing = check(&sandbox, &["none", "pipe.jsonl", "d/0/000.jsonl"]).code(1).json();
+    assert_eq!(check(&sandbox, &["--strict", "d"]).code(65).reports(), reports);
+    let missing = check(&sandbox, &["none", "pipe.jsonl", "d/0/000.jsonl"]).code(1).reports();
     assert_eq!(each(&missing, "status"), ["unreadable", "unreadable", "passed"]);
     assert_eq!((&missing[0]["exit"], &missing[1]["exit"]), (&json!(74), &json!(65)));
     sandbox.sh("mkdir empty").assert().success();
-    let empty = check(&sandbox, &["empty"]).code(1).json_one();
+    let empty = check(&sandbox, &["empty"]).code(1).report();
     assert_eq!((&empty["status"], &empty["exit"]), (&json!("unreadable"), &json!(1)));
     check(&sandbox, &[]).code(2).stderr(contains("no transcripts given"));
 }

@@ -6,6 +6,7 @@ mod diff;
 mod guard;
 mod merge;
 mod paths;
+mod reader;
 mod report;
 mod run;
 mod sinks;

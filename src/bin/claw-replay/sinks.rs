@@ -20,6 +20,8 @@ use crate::report::{Report, Status};
 use anyhow::Context;
 use clawutils::cli::{Output, survive_file_limits};
 use clawutils::exit::{Exit, fail};
+use clawutils::json::Object;
+use clawutils::json::write::Members;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -130,7 +132,8 @@ pub struct Totals {
 pub const STOPPED: &str = "stopped at the first failure; further transcripts were not examined";
 
 impl Totals {
-    fn count(&mut self, report: &Report) {
+    /// Counts a report.
+    pub fn count(&mut self, report: &Report) {
         let number = match report.status {
             Status::Passed => &mut self.passed,
             Status::Failed => &mut self.failed,
@@ -152,6 +155,33 @@ impl Totals {
             _ if self.failed + self.unreadable > 0 => Exit::Failed,
             _ => Exit::Done,
         }
+    }
+
+    /// Returns the line that ends the reports of a run.
+    fn to_line(self) -> String {
+        Members::new()
+            .string("end", if self.is_stopped { "stopped" } else { "complete" })
+            .number("passed", self.passed)
+            .number("failed", self.failed)
+            .number("unreadable", self.unreadable)
+            .number("not_transcripts", self.not_transcripts)
+            .into_line()
+    }
+
+    /// Parses a line that [`Totals::to_line`] wrote. Returns `None` for a report.
+    pub fn parse(json: &str) -> Option<Totals> {
+        let end = Object::parse(json).ok()?;
+        Some(Totals {
+            is_stopped: match &*end.string("end")? {
+                "complete" => false,
+                "stopped" => true,
+                _ => return None,
+            },
+            passed: end.number("passed")?,
+            failed: end.number("failed")?,
+            unreadable: end.number("unreadable")?,
+            not_transcripts: end.number("not_transcripts")?,
+        })
     }
 
     /// Returns the totals as text.
@@ -216,7 +246,8 @@ impl Reporter {
     }
 }
 
-/// Standard output: one line of JSON per report.
+/// Standard output: one line of JSON per report, and one with the totals at the end of the run. A run that was killed or
+/// that ended with an error has no such line, so readers can tell that reports are missing.
 struct JsonLines {
     out: Output,
 }
@@ -231,7 +262,8 @@ impl Sink for JsonLines {
         self.out.flush().context("cannot write '<stdout>'")
     }
 
-    fn finish(self: Box<Self>, _: &Totals) -> anyhow::Result<()> {
+    fn finish(mut self: Box<Self>, totals: &Totals) -> anyhow::Result<()> {
+        self.out.write_all(totals.to_line().as_bytes()).context("cannot write '<stdout>'")?;
         self.out.finish()
     }
 }

@@ -9,7 +9,7 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use super::each;
+use super::{Reports, each};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::{AssertExt, Sandbox};
 
@@ -76,7 +76,7 @@ fn recorded_turns_pass_and_a_changed_system_prompt_has_no_recording() {
         let again = offline(&sandbox, &[&args[..], &["--jobs", jobs]].concat());
         assert_eq!(again.stdout_text(), run.stdout_text());
     }
-    for report in &run.json() {
+    for report in &run.reports() {
         let same =
             |name: &str| (name.to_owned(), "passed".to_owned(), "the reply is the same".to_owned());
         assert_eq!(cases(report), [same("turn 1"), same("turn 2")]);
@@ -94,7 +94,7 @@ fn recorded_turns_pass_and_a_changed_system_prompt_has_no_recording() {
             .env("CLAW_SYSTEM", "prompt")
             .assert(),
     ] {
-        let reports = run.code(1).json();
+        let reports = run.code(1).reports();
         let message = reports[1]["message"].as_str().expect("a message");
         assert!(message.starts_with("turn 1: not-recorded"), "{message}");
         let difference = "differs at .system: recorded nothing, sent \"Be brief.\"";
@@ -115,7 +115,7 @@ fn sessions_with_the_same_beginning_share_recordings() {
     assert_eq!(provider.requests().len(), 3, "the replay sent a request");
     // If the reply in the transcript matches none of the recordings, it is compared with the first recording.
     append_records(&sandbox, "e.jsonl", &[prompt("hello"), answer("fourth")]);
-    let report = live(&sandbox, &provider, &["--replay", "tape", "e.jsonl"]).code(1).json_one();
+    let report = live(&sandbox, &provider, &["--replay", "tape", "e.jsonl"]).code(1).report();
     let detail = report["cases"][0]["detail"].as_str().expect("a detail");
     assert_eq!(detail, "--- recorded\n+++ new\n-fourth\n+first\n");
 }
@@ -135,13 +135,10 @@ fn a_recorded_failure_does_not_hide_the_reply_of_the_next_attempt() {
     replay("s.jsonl").success();
     // The message reports the reply that differs, not the recorded failure.
     append_records(&sandbox, "t.jsonl", &[prompt("hi"), answer("no")]);
-    assert_eq!(
-        replay("t.jsonl").code(1).json_one()["message"],
-        "turn 1: the text differs in line 1"
-    );
+    assert_eq!(replay("t.jsonl").code(1).report()["message"], "turn 1: the text differs in line 1");
     // If the request is not ready to send, only one recording is tried.
     let args = ["--replay", "tape", "--limit-turns", "0", "t.jsonl"];
-    let message = live(&sandbox, &provider, &args).code(1).json_one()["message"].clone();
+    let message = live(&sandbox, &provider, &args).code(1).report()["message"].clone();
     assert_eq!(
         message,
         "turn 1: not ready to send: no-messages: message 1: there is nothing to send; append a prompt first"
@@ -166,7 +163,7 @@ fn a_changed_reply_is_found_by_call_but_not_by_check_or_guard() {
     sandbox.cmd("claw-replay").args(["guard", "--window", "32000", "d"]).assert().success();
     let run = offline(&sandbox, &["--jobs", "1", "d"]).code(1);
     let failed: Vec<Value> =
-        run.json().into_iter().filter(|report| report["status"] == "failed").collect();
+        run.reports().into_iter().filter(|report| report["status"] == "failed").collect();
     assert_eq!(each(&failed, "path"), ["d/3.jsonl"]);
     assert_eq!(failed[0]["message"], "turn 1: the text differs in line 1");
     assert_eq!(failed[0]["cases"][0]["line"], 2);
@@ -185,13 +182,13 @@ fn each_request_of_a_turn_contains_the_recorded_results_before_it() {
         provider.script(Step::text("done"));
         live(&sandbox, &provider, &["--compare", how, "s.jsonl"])
     };
-    let report = run("calls-and-inputs", json!({"b": 2.0, "a": 1})).success().json_one();
+    let report = run("calls-and-inputs", json!({"b": 2.0, "a": 1})).success().report();
     let names: Vec<String> = cases(&report).into_iter().map(|(name, ..)| name).collect();
     assert_eq!(names, ["turn 1, call 1", "turn 1, call 2"]);
     let requests = provider.requests();
     let last = requests.last().expect("a request").messages();
     assert_eq!((last.len(), &last[2]["content"][0]["content"]), (3, &json!("found")));
-    let report = run("calls-and-inputs", json!({"a": 2, "b": 2})).code(1).json_one();
+    let report = run("calls-and-inputs", json!({"a": 2, "b": 2})).code(1).report();
     assert_eq!(
         report["message"],
         "turn 1, call 1: tool call 1: the input of a call to 'read' differs"
@@ -215,9 +212,9 @@ fn a_command_compares_replies() {
     assert_eq!((&both[1]["transcript"], &both[1]["case"]), (&json!("s.jsonl"), &json!("turn 1")));
     assert_eq!(both[0]["text"], "Reply to 9 messages: why?");
     assert_eq!(both[1]["text"], "Reply to 1 messages: why?");
-    let report = run("echo not polite; exit 1").code(1).json_one();
+    let report = run("echo not polite; exit 1").code(1).report();
     assert_eq!(report["cases"][0]["detail"], "not polite\n");
-    let report = run("exit 4").code(1).json_one();
+    let report = run("exit 4").code(1).report();
     assert_eq!(
         report["message"],
         "turn 1: cannot compare the replies: 'exit 4' ended with status 4"
@@ -240,7 +237,7 @@ fn a_case_states_its_line_in_the_session_of_another_program() {
         message("b", "a", json!({"role": "assistant", "content": [{"type": "text", "text": "?"}]})),
     ];
     sandbox.write("s.jsonl", records.map(|record| format!("{record}\n")).concat());
-    let report = offline(&sandbox, &["s.jsonl"]).code(1).json_one();
+    let report = offline(&sandbox, &["s.jsonl"]).code(1).report();
     assert_eq!(report["cases"][0]["line"], 4, "{report}");
 }
 
@@ -251,7 +248,7 @@ fn turns_can_be_chosen() {
     let open = prompt("four").to_string();
     sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(open).assert().success();
     let names = |choice: &str| {
-        let report = offline(&sandbox, &["--turns", choice, "s.jsonl"]).success().json_one();
+        let report = offline(&sandbox, &["--turns", choice, "s.jsonl"]).success().report();
         let name = |(name, status, _): (String, String, String)| format!("{name} {status}");
         cases(&report).into_iter().map(name).collect::<Vec<_>>()
     };
@@ -260,7 +257,7 @@ fn turns_can_be_chosen() {
     assert_eq!(names("last"), ["turn 3 passed"]);
     assert_eq!(names("9,2,2"), ["turn 2 passed", "turn 9 skipped"]);
     offline(&sandbox, &["--turns", "0", "s.jsonl"]).code(2);
-    let report = offline(&sandbox, &["--turns", "9,10", "s.jsonl"]).code(1).json_one();
+    let report = offline(&sandbox, &["--turns", "9,10", "s.jsonl"]).code(1).report();
     assert_eq!(report["message"], "turn 9: the transcript has no such turn");
 }
 
@@ -296,7 +293,7 @@ fn a_failed_call_is_made_again_by_the_next_run() {
         live(&sandbox, &provider, &args)
     };
     provider.script(Step::error(529, "overloaded_error", "Overloaded"));
-    let message = run().code(1).json_one()["message"].clone();
+    let message = run().code(1).report()["message"].clone();
     assert!(message.as_str().is_some_and(|it| it.starts_with("turn 1: overloaded")), "{message}");
     provider.script(Step::text("yes"));
     let first = run().success();

@@ -4,7 +4,7 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use super::{ORPHAN, check, each, transcript, transcripts};
+use super::{ORPHAN, Reports, check, each, transcript, transcripts};
 use crate::common::{AssertExt, Sandbox};
 
 /// Runs `claw-replay diff --quiet`.
@@ -32,7 +32,7 @@ fn directories_are_compared_by_the_paths_below_them() {
     sandbox.write("b/2/002.jsonl", text.replace("{\"content\"", "{\"ts\":5,\"content\""));
     sandbox.write("b/0/003.jsonl", transcript(111) + "\n" + ORPHAN + "\n" + &transcript(2));
     let run = diff(&sandbox, &["--jobs", "2", "a", "b"]).code(1);
-    let reports = run.json();
+    let reports = run.reports();
     let expected = [
         ("0/000.jsonl", "added"),
         ("0/003.jsonl", "changed"),
@@ -60,7 +60,7 @@ fn a_changed_message_is_shown_as_a_diff() {
     }
     let run = diff(&sandbox, &["a", "b"]).code(1);
     assert!(!run.stdout_text().contains('\u{1b}'));
-    let detail = run.json_one()["cases"][0]["detail"].as_str().expect("a detail").to_owned();
+    let detail = run.report()["cases"][0]["detail"].as_str().expect("a detail").to_owned();
     assert!(detail.contains("\n-old ") && detail.contains("\n+new "), "{detail}");
 }
 
@@ -71,7 +71,7 @@ fn reports_of_two_runs_are_compared_by_path_and_mode() {
     sandbox.write("a", check(&sandbox, &["d"]).stdout_text());
     sandbox.write("d/1/001.jsonl", transcript(1) + ORPHAN);
     sandbox.write("b", check(&sandbox, &["d"]).stdout_text());
-    let reports = diff(&sandbox, &["a", "b"]).code(1).json();
+    let reports = diff(&sandbox, &["a", "b"]).code(1).reports();
     let changed: Vec<_> = changes(&reports).into_iter().filter(|(_, it)| it == "changed").collect();
     assert_eq!(changed, [("d/1/001.jsonl".to_owned(), "changed".to_owned())]);
     assert_eq!(reports[2]["message"], "cases: passed -> failed");
@@ -94,7 +94,7 @@ fn operands_that_cannot_be_compared_are_named() {
     let guarded = sandbox.cmd("claw-replay").args(guard).assert().success().stdout_text();
     sandbox.write("a", check(&sandbox, &["d"]).stdout_text());
     sandbox.write("b", guarded);
-    let reports = diff(&sandbox, &["a", "b"]).code(1).json();
+    let reports = diff(&sandbox, &["a", "b"]).code(1).reports();
     let messages = each(&reports, "message");
     let only = |change: &str, mode: &str| {
         format!("presence: {change}: the other file has no {mode} report on this path")
@@ -104,7 +104,7 @@ fn operands_that_cannot_be_compared_are_named() {
     let other = check(&sandbox, &["--window", "4000", "d"]).stdout_text();
     sandbox.write("c", sandbox.read_text("a") + &other);
     let text =
-        "cannot read 'c': line 4 is a second report on the same path; give the reports of one run";
+        "cannot read 'c': two reports on the path 'd/0/000.jsonl'; give the reports of one run";
     diff(&sandbox, &["a", "c"]).code(65).stdout("").stderr(contains(text));
 }
 
@@ -115,12 +115,12 @@ fn unreadable_files_are_also_named_by_their_path_below_the_directory() {
         transcripts(&sandbox, directory, 2);
         sandbox.write(&format!("{directory}/text.jsonl"), format!("plain text {directory}"));
     }
-    let reports = diff(&sandbox, &["a", "b"]).success().json();
+    let reports = diff(&sandbox, &["a", "b"]).success().reports();
     assert_eq!(each(&reports, "path"), ["0/000.jsonl", "1/001.jsonl", "text.jsonl"]);
     // A symbolic link is not followed, whichever directory it is in.
     sandbox.sh("mv b/0/000.jsonl b/x; ln -s ../x b/0/000.jsonl").assert().success();
-    let there = diff(&sandbox, &["a", "b"]).code(1).json();
-    let back = diff(&sandbox, &["b", "a"]).code(1).json();
+    let there = diff(&sandbox, &["a", "b"]).code(1).reports();
+    let back = diff(&sandbox, &["b", "a"]).code(1).reports();
     assert_eq!(
         [&there[0]["numbers"]["change"], &back[0]["numbers"]["change"]],
         ["removed", "added"]

@@ -2,7 +2,7 @@
 
 use predicates::str::contains;
 
-use super::{check, each, transcript};
+use super::{Reports, check, each, transcript};
 use crate::common::{AssertExt, Sandbox};
 
 #[test]
@@ -67,7 +67,7 @@ fn each_directory_without_transcripts_is_a_failure() {
     sandbox.write("other/text", "text");
     sandbox.sh("mkdir empty").assert().success();
     for directory in ["empty", "other"] {
-        let reports = check(&sandbox, &[directory, "a.jsonl"]).code(1).json();
+        let reports = check(&sandbox, &[directory, "a.jsonl"]).code(1).reports();
         assert_eq!(each(&reports, "status"), ["unreadable", "passed"]);
         let text = format!("no transcripts in '{directory}'; check the path and --glob");
         assert_eq!((&reports[0]["message"], &reports[0]["exit"]), (&text.into(), &1.into()));
@@ -75,15 +75,16 @@ fn each_directory_without_transcripts_is_a_failure() {
     // Only one shard of a run reports an empty directory, and a shard may be empty.
     let parts = ["1/3", "2/3", "3/3"].map(|part| {
         let run = check(&sandbox, &["--shard", part, "empty"]);
-        (run.get_output().status.code(), run.lines().len())
+        (run.get_output().status.code(), run.reports().len())
     });
     assert_eq!(parts.iter().filter(|part| **part == (Some(1), 1)).count(), 1, "{parts:?}");
     assert_eq!(parts.iter().filter(|part| **part == (Some(0), 0)).count(), 2, "{parts:?}");
     // A directory is not reported if all its transcripts were already found through other operands.
     sandbox.write("d/a.jsonl", transcript(1));
-    assert_eq!(check(&sandbox, &["d", "./d", "d/a.jsonl"]).success().json().len(), 1);
+    assert_eq!(check(&sandbox, &["d", "./d", "d/a.jsonl"]).success().reports().len(), 1);
     let list = sandbox.cmd("claw-replay").args(["check", "--files-from", "-"]).write_stdin("\n");
-    list.assert().code(1).stdout("").stderr(contains("the list of paths is empty; "));
+    let run = list.assert().code(1).stderr(contains("the list of paths is empty; "));
+    assert_eq!(run.reports().len(), 0);
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn an_error_in_a_directory_states_its_path_and_cause_once() {
     let deep = "mkdir d && cd d && name=$(printf %0250d 0)
         for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do mkdir \"$name\" && cd -P \"$name\"; done";
     sandbox.sh(deep).assert().success();
-    let reports = check(&sandbox, &["d"]).code(1).json();
+    let reports = check(&sandbox, &["d"]).code(1).reports();
     let message = reports[0]["message"].as_str().expect("a message");
     let (path, why) = message.split_once("': ").expect("a path");
     assert!(path.starts_with("cannot read 'd/000"), "{message}");

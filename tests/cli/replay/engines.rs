@@ -39,18 +39,54 @@ fn merged_reports_have_the_results_and_the_status_of_one_run() {
     assert_eq!(run.stderr_text(), totals);
     assert_eq!(sandbox.read_text("merged.xml"), sandbox.read_text("whole.xml"));
     merge(&["--strict", "--quiet"]).code(65).stdout(whole.clone()).stderr("");
-    // The same reports, divided over two files.
-    let half = whole.match_indices('\n').nth(20).expect("a line").0 + 1;
-    sandbox.write("a", &whole[..half]);
-    sandbox.write("b", &whole[half..]);
+    // The same paths, divided between two runs, in two files and in one.
+    let parts = "head -n 20 list | claw-replay check --quiet --window 4000,9000 --files-from - >a
+        tail -n +21 list | claw-replay check --quiet --window 4000,9000 --files-from - >b
+        cat a b >both";
+    sandbox.sh(parts).assert().code(0);
     merge(&["--quiet", "a", "b"]).code(1).stdout(whole.clone());
-    // Reports that were cut off, no reports, and a missing file.
-    sandbox.write("torn", &whole[..half - 2]);
-    let torn = merge(&["--junit", "torn.xml", "torn"]).code(65);
-    assert!(torn.stderr_text().contains("'torn' line 21: not a report"), "{torn}");
-    assert!(!sandbox.exists("torn.xml"));
-    merge(&["/dev/null"]).code(1).stdout("").stderr(contains("no reports found"));
+    merge(&["--quiet", "both"]).code(1).stdout(whole.clone());
     merge(&["missing"]).code(74).stdout("");
+}
+
+#[test]
+fn no_part_of_a_run_that_was_cut_off_counts_as_complete() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 2);
+    let whole = check(&sandbox, &["d"]).success().stdout_text();
+    let merge = |text: &str| {
+        sandbox.write("r", text);
+        let args = ["merge", "--quiet", "--junit", "r.xml", "r"];
+        let run = sandbox.cmd("claw-replay").args(args).assert();
+        assert_eq!(sandbox.exists("r.xml"), run.get_output().status.success());
+        run
+    };
+    let is_tried = |cut: &usize| {
+        cut.is_multiple_of(151) || whole[cut.saturating_sub(2)..cut + 1].contains('\n')
+    };
+    for cut in (0..whole.len()).filter(is_tried) {
+        let run = merge(&whole[..cut]).code(65);
+        assert!(run.stderr_text().starts_with("claw-replay: cannot read 'r': "), "{run}");
+        let diff = sandbox.cmd("claw-replay").args(["diff", "--quiet", "r", "r"]).assert();
+        diff.code(65).stdout("").stderr(run.stderr_text().to_owned());
+    }
+    let unfinished = "the run that wrote the reports did not come to its end; repeat it\n";
+    merge("").stderr(format!("claw-replay: cannot read 'r': {unfinished}"));
+    // A run whose output is followed by that of another one.
+    let first = whole.find('\n').expect("a line") + 1;
+    let text = "claw-replay: cannot read 'r': line 4 ends a run with 2 reports, but 3 are before it; give all output of each run\n";
+    merge(&[&whole[..first], &whole].concat()).code(65).stderr(text);
+    merge(&[&*whole, &whole].concat()).success().stdout(whole.clone());
+    // A run that stopped at the first failure, and one without reports.
+    transcripts(&sandbox, "d", 5);
+    let stopped = check(&sandbox, &["--fail-fast", "d"]).code(1).stdout_text();
+    assert_eq!(stopped.lines().count(), 3);
+    let run = sandbox.cmd("claw-replay").arg("merge").write_stdin(stopped.clone()).assert();
+    let run = run.code(1).stdout(stopped);
+    run.stderr(contains("2 files: 1 passed, 1 failed; stopped at the first failure; "));
+    let none = check(&sandbox, &["--shard", "1/9999", "d/0/000.jsonl"]).success().stdout_text();
+    let run = sandbox.cmd("claw-replay").arg("merge").write_stdin(none).assert();
+    run.code(1).stderr(contains("no reports found"));
 }
 
 /// A fake ssh that runs commands on this machine and appends the name of the host to the file `hosts`. The host `down`
@@ -137,7 +173,10 @@ fn spark_makes_the_same_reports_as_one_process() {
         let command = command.env("PYSPARK_SUBMIT_ARGS", submit).timeout(Duration::from_secs(300));
         command.args(["--paths", "list", "--partitions", "5"]).args(args).assert()
     };
-    spark(&["--", "check", "--window", "4000,9000"]).success().stdout(local(&sandbox));
+    let run = spark(&["--", "check", "--window", "4000,9000"]).success();
+    let merge =
+        sandbox.cmd("claw-replay").args(["merge", "--quiet"]).write_stdin(run.stdout_text());
+    merge.assert().code(1).stdout(local(&sandbox));
     spark(&["--", "check", "--windo", "4000"]).failure().stdout("");
 }
 
@@ -191,7 +230,7 @@ fn the_example_for_github_works() {
             sandbox.sh(&["set -e\n", step].concat()).env("GITHUB_STEP_SUMMARY", "summary").assert()
         };
         run(&steps[1]).code(status);
-        assert_eq!(sandbox.read_text("check.jsonl").lines().count(), 4);
+        assert_eq!(sandbox.read_text("check.jsonl").lines().count(), 5);
         assert_eq!(
             sandbox.read_text("summary").contains("| sessions/b.jsonl | sound |"),
             !is_sound
@@ -220,8 +259,9 @@ fn the_example_for_gitlab_works() {
             run.assert().success();
         }
         assert!(sandbox.exists("check.xml") && sandbox.exists("call.xml"));
-        reports += sandbox.read_text("check.jsonl").lines().count();
-        reports += sandbox.read_text("call.jsonl").lines().count();
+        // Each job also writes a line for the end of the run.
+        reports += sandbox.read_text("check.jsonl").lines().count() - 1;
+        reports += sandbox.read_text("call.jsonl").lines().count() - 1;
     }
     assert_eq!(reports, 8);
 }

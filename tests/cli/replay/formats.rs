@@ -3,7 +3,7 @@
 use predicates::str::contains;
 use serde_json::json;
 
-use super::{check, transcript};
+use super::{Reports, check, transcript};
 use crate::common::{AssertExt, Sandbox};
 use crate::man::has_tool;
 use crate::show::browser::seen;
@@ -35,7 +35,7 @@ fn junit_results_are_valid_whatever_transcripts_contain() {
     let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/junit/results.xsd");
     let args = ["--junit", "r.xml", "--window", "4000", "d"];
     let reports = check(&sandbox, &args).code(1);
-    assert_eq!(reports.json().len(), 3);
+    assert_eq!(reports.reports().len(), 3);
     let xml = sandbox.read_text("r.xml");
     assert_printable(&xml);
     assert!(!xml.contains('\u{fffe}'), "{xml}");
@@ -52,7 +52,7 @@ fn junit_results_are_valid_whatever_transcripts_contain() {
     check(&sandbox, &["--strict", "--junit", "strict.xml", "d"]).code(65);
     assert!(sandbox.read_text("strict.xml").contains("type=\"unreadable\">"));
     let none = ["--junit", "none.xml", "--shard", "1/9999", "d/a.jsonl"];
-    check(&sandbox, &none).success().stdout("");
+    assert_eq!(check(&sandbox, &none).success().reports().len(), 0);
     sandbox.sh("stat -c %a r.xml; umask").assert().success().stdout("644\n0022\n");
     if has_tool("xmllint") {
         let files = ["r.xml", "strict.xml", "none.xml"];
@@ -118,7 +118,9 @@ fn details_and_skipped_cases_are_in_each_format() {
     let skipped = json!({"name": "turn 2", "status": "skipped", "message": "no reply"});
     let report = json!({"path": "a.jsonl", "mode": "call", "status": "failed",
         "message": "turn 1: differs", "cases": [failed, skipped], "numbers": {}});
-    sandbox.write("reports", format!("{report}\n"));
+    let end =
+        json!({"end": "complete", "passed": 0, "failed": 1, "unreadable": 0, "not_transcripts": 0});
+    sandbox.write("reports", format!("{report}\n{end}\n"));
     let args = ["--quiet", "--tap", "--junit", "r.xml", "--markdown", "r.md", "--html", "r"];
     let run = sandbox.cmd("claw-replay").arg("merge").args(args).arg("reports").assert().code(1);
     let tap = run.stdout_text();

@@ -5,7 +5,7 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use super::{ORPHAN, each, transcript};
+use super::{ORPHAN, Reports, each, transcript};
 use crate::common::{AssertExt, Sandbox};
 
 /// Runs `claw-replay guard --quiet`.
@@ -29,7 +29,7 @@ fn tool_turns(turns: usize, words: usize) -> String {
 
 /// Returns the numbers of the report's only window.
 fn window(run: &Assert) -> Value {
-    run.json_one()["numbers"]["windows"][0].clone()
+    run.report()["numbers"]["windows"][0].clone()
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_window_that_is_large_enough_never_overflows() {
     sandbox.write("s.jsonl", tool_turns(5, 100));
     let run = guard(&sandbox, &["--window", "32000", "s.jsonl"]).success();
     let window = window(&run);
-    assert_eq!(run.json_one()["numbers"]["turns"], 5);
+    assert_eq!(run.report()["numbers"]["turns"], 5);
     // Each turn has two requests: the reply to one is the tool call, and the reply to the other is the answer.
     assert_eq!((&window["requests"], &window["overflow_count"]), (&json!(10), &json!(0)));
     assert_eq!((&window["first_turn"], &window["summary_calls"]), (&Value::Null, &json!(0)));
@@ -72,7 +72,7 @@ fn the_report_states_the_turn_and_size_of_an_overflow_and_what_each_step_saves()
     let compact = "claw-rebuild --meta s.jsonl | claw-compact --record --window 4000 --fallback local --max-calls 0 |
         claw-append s.jsonl";
     sandbox.sh(compact).assert().success();
-    assert_eq!(guard(&sandbox, &["--window", "8000", "s.jsonl"]).json_one(), run.json_one());
+    assert_eq!(guard(&sandbox, &["--window", "8000", "s.jsonl"]).report(), run.report());
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_turn_that_does_not_fit_after_any_step_fails() {
     sandbox
         .write("s.jsonl", format!("{}{prompt}\n{rest}\n{}", tool_turns(3, 50), tool_turns(2, 50)));
     let run = guard(&sandbox, &["--window", "200000,8000", "s.jsonl"]).code(1);
-    let report = run.json_one();
+    let report = run.report();
     assert_eq!(report["cases"][0]["name"], "window 8000");
     assert_eq!(
         (&report["cases"][0]["status"], &report["cases"][1]["status"]),
@@ -128,7 +128,7 @@ fn check_reports_only_damage_and_guard_reports_only_overflows() {
     let failures = |mode: &str| {
         let args = [mode, "--window", "8000", "--quiet", "d"];
         let run = sandbox.cmd("claw-replay").args(args).assert();
-        let mut reports = run.json();
+        let mut reports = run.reports();
         assert_eq!(reports.len(), 200);
         reports.retain(|report| report["status"] != "passed");
         each(&reports, "path")

@@ -6,7 +6,7 @@ use std::time::Duration;
 use predicates::str::contains;
 use serde_json::json;
 
-use super::{check, each, transcript, transcripts};
+use super::{Reports, check, each, transcript, transcripts};
 use crate::common::{AssertExt, Sandbox, kill_group};
 
 #[test]
@@ -73,7 +73,7 @@ fn hostile_files_are_reported_and_do_not_end_the_run() {
     sandbox.sh("ln -s nowhere d/link.jsonl; ln -s . d/loop; mkfifo d/pipe.jsonl; mkdir d/directory.jsonl").assert().success();
     let run = check(&sandbox, &["--jobs", "3", "d"]).code(1);
     assert!(!run.stdout_text().contains('\u{1b}'));
-    let reports = run.json();
+    let reports = run.reports();
     let found: Vec<_> = each(&reports, "path").into_iter().zip(each(&reports, "status")).collect();
     let expected = [
         ("d/bad\u{1b}[31m.jsonl", "passed"),
@@ -97,7 +97,7 @@ fn memory_does_not_depend_on_the_size_of_a_transcript() {
     sandbox.write("d/large.jsonl", text);
     let limited = "code=$(($(wc -c <\"$(command -v claw-replay)\") / 1024))
         ulimit -v $((code + 16 * 1024)) && exec claw-replay check --quiet --jobs 1 d";
-    let report = sandbox.sh(limited).assert().success().json_one();
+    let report = sandbox.sh(limited).assert().success().report();
     assert_eq!(report["numbers"]["records"], 106);
     let compared = limited.replace("check --quiet --jobs 1 d", "diff --quiet --jobs 1 d e");
     sandbox.sh(&format!("cp -r d e; {compared}")).assert().success();
@@ -121,7 +121,7 @@ fn memory_does_not_depend_on_the_number_of_findings() {
     };
     let run = limited("claw-replay").args(["check", "--quiet", "--jobs", "1", "d"]).assert();
     let run = run.code(1);
-    let reports = run.json();
+    let reports = run.reports();
     let findings: Vec<_> = reports.iter().map(|report| &report["numbers"]["findings"]).collect();
     assert_eq!(findings, [300_000, 300_001]);
     let message = "sound: not-an-object: skipped: not a JSON object; 299999 more";
@@ -149,7 +149,7 @@ fn a_line_that_needs_more_memory_than_there_is_does_not_end_the_run() {
     sandbox.sh("truncate -s 1G d/a.jsonl d/b.jsonl").assert().success();
     for mode in MODES {
         let script = format!("ulimit -v 300000; exec claw-replay {mode} --quiet --jobs 2 d");
-        let reports = sandbox.sh(&script).assert().code(1).json();
+        let reports = sandbox.sh(&script).assert().code(1).reports();
         assert_eq!(each(&reports, "status"), ["unreadable", "unreadable", "passed"], "{mode}");
         let messages = each(&reports[..2], "message");
         let (first, second) = (&messages[0], &messages[1]);
@@ -174,7 +174,7 @@ fn no_mode_passes_a_damaged_transcript_without_an_intact_record() {
     }
     for mode in MODES {
         let run = sandbox.sh(&format!("claw-replay {mode} --quiet d")).assert().code(1);
-        let reports = run.json();
+        let reports = run.reports();
         let expected = if mode == "check" { "failed" } else { "unreadable" };
         let passed = "passed";
         let statuses = [expected, expected, expected, passed, passed];

@@ -1,10 +1,10 @@
 //! Compares the reports of two runs, by path and mode.
 
 use super::{Change, compared, numbers_case, present};
+use crate::reader::ReportReader;
 use crate::report::{Case, Outcome, Report};
 use crate::run::WorkArgs;
 use crate::sinks::Totals;
-use clawutils::cli::{read_file, text};
 use clawutils::exit::{Exit, fail};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,8 +12,8 @@ use std::path::Path;
 /// Compares two files of reports, and writes a report for each path and mode.
 ///
 /// # Errors
-/// Fails with 74 or 77 if a file cannot be read, and with 65 if a line is not a report, or if a file has two different
-/// reports on the same path and mode. Also fails if a report cannot be written.
+/// Fails with 74 or 77 if a file cannot be read, and with 65 if a line is not a report, if a run did not come to its end,
+/// or if a file has two different reports on the same path and mode. Also fails if a report cannot be written.
 pub fn compare(a: &Path, b: &Path, work: &WorkArgs) -> anyhow::Result<Totals> {
     let (old, new) = (read(a)?, read(b)?);
     let mut reporter = work.sinks.open(work.strict)?;
@@ -40,20 +40,12 @@ pub fn compare(a: &Path, b: &Path, work: &WorkArgs) -> anyhow::Result<Totals> {
 
 /// Reads the reports in a file. The key is the path of the transcript and the mode.
 fn read(path: &Path) -> anyhow::Result<BTreeMap<(String, String), Report>> {
-    let name = path.display().to_string();
-    let bytes = read_file(path)?;
-    let mut reports = BTreeMap::new();
-    for (index, line) in text(&name, &bytes)?.lines().enumerate() {
-        let cannot = |why, advice| {
-            let text = format!("cannot read '{name}': line {} is {why}; {advice}", index + 1);
-            fail(Exit::Data, text)
-        };
-        let Some(report) = Report::parse(line) else {
-            return cannot("not a report", "give the output of claw-replay, or directories");
-        };
+    let (mut reader, mut reports) = (ReportReader::open(path)?, BTreeMap::new());
+    while let Some((report, _)) = reader.next()? {
         let key = (report.path.clone(), report.mode.clone());
         if reports.get(&key).is_some_and(|earlier| *earlier != report) {
-            return cannot("a second report on the same path", "give the reports of one run");
+            let why = format!("two reports on the path '{}'; give the reports of one run", key.0);
+            return fail(Exit::Data, format!("cannot read '{}': {why}", path.display()));
         }
         reports.insert(key, report);
     }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::super::Reports;
 use super::{answer, append_records, cases, live, prompt};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::{AssertExt, Sandbox};
@@ -21,8 +22,11 @@ fn the_report_of_a_hostile_reply_is_one_line_of_limited_length() {
         let run = live(&sandbox, &provider, &["s.jsonl"]).code(1);
         let text = run.stdout_text();
         assert!(text.len() < 400_000, "{}", text.len());
-        assert!(!text.trim_end().chars().any(|c| c.is_control() || c == '\u{202e}'), "{text:.300}");
-        let [(_, _, message)] = &cases(&run.json_one())[..] else { panic!("{text:.300}") };
+        // The report, and the end of the run.
+        assert_eq!(text.lines().count(), 2, "{text:.300}");
+        let is_hidden = |c: char| c.is_control() || c == '\u{202e}';
+        assert!(text.lines().all(|line| !line.contains(is_hidden)), "{text:.300}");
+        let [(_, _, message)] = &cases(&run.report())[..] else { panic!("{text:.300}") };
         assert!(message.len() < 300 && !message.contains('\n'), "{message}");
     }
 }
@@ -36,8 +40,7 @@ fn an_error_in_place_of_a_reply_fails_the_case() {
         (Step::Overflow, "overflow"),
     ] {
         provider.script(step);
-        let report =
-            live(&sandbox, &provider, &["--max-retries", "0", "s.jsonl"]).code(1).json_one();
+        let report = live(&sandbox, &provider, &["--max-retries", "0", "s.jsonl"]).code(1).report();
         let message = report["message"].as_str().expect("a message");
         assert!(message.starts_with(&format!("turn 1: {class}")), "{message}");
     }

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
+use super::super::Reports;
 use super::{cases, live};
+use crate::common::Sandbox;
 use crate::common::provider::{FakeProvider, Step};
-use crate::common::{AssertExt, Sandbox};
 use crate::conversations::builds;
 use crate::exec::tools;
 
@@ -34,7 +35,7 @@ fn a_recorded_turn_is_replayed_whatever_steps_it_took() {
         turn(&sandbox, &provider, &[options, &window].concat());
         let before = provider.requests().len();
         let args = [&["--turns", "last", "--replay", "tape", "s.jsonl"], replay, &window].concat();
-        let report = live(&sandbox, &provider, &args).json_one();
+        let report = live(&sandbox, &provider, &args).report();
         assert_eq!(report["status"], "passed", "{name}: {report}");
         assert_eq!(provider.requests().len(), before, "{name}");
     }
@@ -56,11 +57,11 @@ fn the_calls_of_a_turn_with_tools_are_replayed_and_no_tool_runs() {
     let replay = |args: &[&str]| {
         live(&sandbox, &provider, &[&["--replay", "tape", "s.jsonl"], args].concat())
     };
-    let report = replay(&["--tools", "box"]).success().json_one();
+    let report = replay(&["--tools", "box"]).success().report();
     let names: Vec<String> = cases(&report).into_iter().map(|(name, ..)| name).collect();
     assert_eq!(names, ["turn 1, call 1", "turn 1, call 2", "turn 1, call 3"]);
     assert_eq!(sandbox.read("workspace/log"), log);
-    let message = replay(&[]).code(1).json_one()["message"].clone();
+    let message = replay(&[]).code(1).report()["message"].clone();
     let message = message.as_str().expect("a message");
     assert!(message.contains("differs at .tools: recorded "), "{message}");
 }

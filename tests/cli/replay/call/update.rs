@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use super::super::Reports;
 use super::{answer, append_records, cases, live, offline, prompt};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::{AssertExt, Sandbox};
@@ -15,7 +16,7 @@ fn an_updated_reply_is_expected_and_the_transcript_stays_the_same() {
     let before = sandbox.read("s.jsonl");
     let run = |args: &[&str]| offline(&sandbox, &[&["--state", "kept", "s.jsonl"], args].concat());
     run(&[]).code(1);
-    let report = run(&["--update"]).success().json_one();
+    let report = run(&["--update"]).success().report();
     let (_, status, message) = &cases(&report)[0];
     assert_eq!((&**status, &**message), ("passed", "the expected reply was updated"));
     let detail = "--- recorded\n+++ new\n-old\n+Reply to 1 messages: why?\n";
@@ -62,7 +63,7 @@ fn expectations_for_another_recorded_reply_are_ignored() {
     sandbox.write("b.jsonl.expected", sandbox.read("a.jsonl.expected"));
     offline(&sandbox, &["b.jsonl"]).code(1);
     sandbox.write("b.jsonl.expected", "no JSON\n");
-    let report = offline(&sandbox, &["b.jsonl"]).code(1).json_one();
+    let report = offline(&sandbox, &["b.jsonl"]).code(1).report();
     assert_eq!((&report["status"], &report["exit"]), (&"unreadable".into(), &1.into()));
 }
 
