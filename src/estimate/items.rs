@@ -1,7 +1,6 @@
 //! The items of a request, each with its weight, and their shares of the tokens.
 //!
-//! The shares add up to the tokens of the whole request, and so do the totals of all parts of the prompt and of all
-//! messages.
+//! The shares add up to the tokens of the whole request, and so do the totals of all parts of the prompt.
 
 use crate::id::Id;
 use crate::messages::Message;
