@@ -25,7 +25,7 @@ struct Overheads {
 }
 
 /// Measured in a real session with claude-sonnet-4-5: 48 tokens per call in addition to its decoded input, 14 per
-/// to which one is added. Anthropic documents 264 to 530 tokens for tools, depending on the model.
+/// result. Anthropic documents 264 to 530 tokens for tools, depending on the model.
 const OF_CLAUDE: Overheads = Overheads { call: 48, result: 14, tools: 530 };
 /// As Claude's, but with less for a call: its input is weighed as JSON, whose quotes and braces are a few tokens.
 const OF_UNKNOWN: Overheads = Overheads { call: 40, ..OF_CLAUDE };
