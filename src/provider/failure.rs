@@ -13,8 +13,8 @@
 //!    is [`FailureClass::RateLimit`].)
 //! 2. A text about a rate or subscription limit (rules T1 and T2). If this request exceeds the limit on its own, the
 //!    failure is an overflow, see [`Failure::limit`]; otherwise it is a rate limit.
-//! 3. The structured type or code: throttling, billing and keys first, then overflow. At 429, only the types for
-//!    billing and overload are considered, so a 429 is never an overflow by its code.
+//! 3. The structured type or code: billing, keys and throttling first, then overflow, then the others. At 429, only the
+//!    types for billing and overload are considered, so a 429 is never an overflow by its code.
 //! 4. The rows that the user added to the failure table, at every status except 401, 402, 403 and 429.
 //! 5. The text of the message, at 400, 413, 422 and 4xx statuses without a specific meaning, and for an error inside a
 //!    2xx. At 413, only texts about throttling and the window are considered; at 500, only those about a window that
@@ -196,7 +196,7 @@ pub struct Failure {
     /// The provider's error type or code: the one that decided, otherwise the innermost.
     pub kind: Option<String>,
     /// The provider's message without wrapping errors, at most 2 KiB. If the body has no message: the status and
-    /// the first 500 bytes of the body.
+    /// the first 500 bytes of the body. A redirect's message ends with its target.
     pub message: String,
     /// The size of the prompt in tokens, as counted by the provider.
     pub actual: Option<u64>,
