@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, mpsc};
 use std::thread;
@@ -52,7 +52,7 @@ fn wait_for(what: &str, is_so: impl Fn() -> bool) {
 }
 
 fn kill(child: &Child, name: &str) {
-    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
+    let sent = crate::common::kill_command().args(["-s", name, &child.id().to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()));
 }
 

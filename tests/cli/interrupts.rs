@@ -26,7 +26,7 @@ fn signals() -> Vec<(&'static str, i32)> {
 /// Sends a signal to a program and its process group.
 fn signal(child: &Child, name: &str) {
     let group = format!("-{}", child.id());
-    let sent = Command::new("kill").args(["-s", name, "--", &group]).status();
+    let sent = crate::common::kill_command().args(["-s", name, "--", &group]).status();
     assert!(sent.is_ok_and(|status| status.success()));
 }
 

@@ -3,7 +3,7 @@
 use signal_hook::consts::SIGTSTP;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::Duration;
 
 use assert_cmd::assert::Assert;
@@ -39,7 +39,7 @@ fn ready(cmd: Cmd) -> Child {
 }
 
 fn kill(process: u32, signal: &str) {
-    let sent = Command::new("kill").args(["-s", signal, &process.to_string()]).status();
+    let sent = crate::common::kill_command().args(["-s", signal, &process.to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()));
 }
 

@@ -669,7 +669,9 @@ fn examples_print_what_the_page_says() {
         let calls = ["claw-call", "offline"]
             .iter()
             .any(|word| examples.iter().any(|example| example.command.contains(word)));
-        if can_run(&page.name) && (!calls || can_run("claw-call")) {
+        let needs_jq = examples.iter().any(|example| example.command.contains("jq "));
+        if can_run(&page.name) && (!calls || can_run("claw-call")) && (!needs_jq || has_tool("jq"))
+        {
             wrong.extend(try_examples(&page, &examples));
         }
     }

@@ -2,7 +2,6 @@
 //! has a result never runs again.
 
 use std::fs;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -186,7 +185,7 @@ fn p_6_a_signal_ends_a_running_tool_and_keeps_earlier_results() {
         line_of(&sandbox, "workspace/log");
         thread::sleep(Duration::from_millis(50));
         let to = if to_group { format!("-{}", child.id()) } else { child.id().to_string() };
-        let sent = Command::new("kill").args(["-s", name, "--", &to]).status();
+        let sent = crate::common::kill_command().args(["-s", name, "--", &to]).status();
         assert!(sent.is_ok_and(|status| status.success()));
         let began = Instant::now();
         assert_eq!(child.wait().expect("an exit status").code(), Some(status));
@@ -217,7 +216,7 @@ fn the_tools_of_a_killed_turn_end_before_the_next_turn_runs_any() {
     let mut child = turn(&sandbox, &provider, &["-m", "Go."]).spawn();
     let shell = line_of(&sandbox, "workspace/shell");
     let grandchild = line_of(&sandbox, "workspace/child");
-    let sent = Command::new("kill").args(["-s", "KILL", shell.trim()]).status();
+    let sent = crate::common::kill_command().args(["-s", "KILL", shell.trim()]).status();
     assert!(sent.is_ok_and(|status| status.success()));
     turn(&sandbox, &provider, &["--again"]).assert().success().stdout(contains("Reply to "));
     assert!(has_ended(&grandchild));
@@ -250,7 +249,9 @@ fn v63_no_call_with_a_result_runs_again_after_a_kill_at_any_moment() {
         let mut child = turn(&sandbox, &provider, &args).spawn();
         thread::sleep(whole * round / 7);
         let name = ["KILL", "TERM", "INT"][round as usize % 3];
-        let _ = Command::new("kill").args(["-s", name, "--", &format!("-{}", child.id())]).status();
+        let _ = crate::common::kill_command()
+            .args(["-s", name, "--", &format!("-{}", child.id())])
+            .status();
         child.wait().expect("an exit status");
         sandbox.sh("touch s.jsonl; rm -rf claw-turn.*").assert().success();
         let done = answered(&sandbox);

@@ -1,5 +1,7 @@
 //! How claw-call connects to a provider: TLS, redirects, plain http, proxies, and addresses.
 
+use std::path::Path;
+
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
 use predicates::str::contains;
@@ -71,7 +73,10 @@ impl Secure {
 #[test]
 fn t5_an_untrusted_certificate_ends_with_69_and_nothing_is_sent() {
     let server = Secure::of("localhost");
-    assert_failed(server.call("localhost").assert(), 69, "invalid peer certificate: UnknownIssuer");
+    // A minimal system has no certificates, so no authority is trusted there.
+    let has_authorities = Path::new("/etc/ssl/certs/ca-certificates.crt").exists();
+    let why = if has_authorities { "UnknownIssuer" } else { "No CA certificates were loaded" };
+    assert_failed(server.call("localhost").assert(), 69, why);
     // Trusting the certificate of another authority does not help.
     server.sandbox.write("other.pem", Signer::new().pem());
     let run = server.call("localhost").args(["--ca", "other.pem"]).assert();

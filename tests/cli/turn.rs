@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 use std::env;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -810,7 +809,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
         // The signal is sent at a random point in this round's share of the time.
         thread::sleep(whole.mul_f64((f64::from(round) + dice.next()) / f64::from(rounds)));
         let kill = ["-s", signal, "--", &format!("-{}", child.id())].map(str::to_owned);
-        let _ = Command::new("kill").args(kill).status();
+        let _ = crate::common::kill_command().args(kill).status();
         let end = child.wait().expect("an exit status");
         let is_expected = [Some(0), Some(143)].contains(&end.code()) || end.signal().is_some();
         assert!(is_expected, "round {round}: {end}");

@@ -1,7 +1,6 @@
 //! claw-append --each appends records as they arrive; --print writes the text of replies.
 
 use std::io::Write;
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -36,7 +35,8 @@ fn each_appends_records_as_they_arrive_and_ignores_signals() {
     send("one");
     wait_for_records(&sandbox, 1);
     for signal in ["HUP", "INT", "TERM"] {
-        let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+        let sent =
+            crate::common::kill_command().args(["-s", signal, &child.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()));
         send(signal);
     }

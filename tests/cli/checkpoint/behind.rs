@@ -1,6 +1,5 @@
 //! claw-turn: a checkpoint is made in the background after the reply.
 
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -126,7 +125,7 @@ fn a_hangup_does_not_stop_a_checkpoint() {
     child.wait().expect("the end of the turn");
     wait_for("request", || sandbox.exists("asked"));
     let hup = ["-s", "HUP", "--", &format!("-{}", child.id())].map(str::to_owned);
-    assert!(Command::new("kill").args(hup).status().expect("kill").success());
+    assert!(crate::common::kill_command().args(hup).status().expect("kill").success());
     sandbox.write("go", "");
     wait_for("checkpoint", || checkpoints(&sandbox) == 1);
 }

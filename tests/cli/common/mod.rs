@@ -328,6 +328,13 @@ pub fn kill_group(leader: u32) {
     let _ = kill_process_group(leader, Signal::KILL);
 }
 
+/// Returns the command kill of the shell, because a minimal system has no program of that name.
+pub fn kill_command() -> Command {
+    let mut kill = Command::new("sh");
+    kill.args(["-c", "kill \"$@\"", "kill"]);
+    kill
+}
+
 /// Writes a child's input from a thread, then closes it.
 fn feed(child: &mut Child, bytes: Vec<u8>) {
     let mut stdin = child.stdin.take().expect("a piped stdin");
