@@ -55,6 +55,8 @@ pub use rows::Rows;
 use std::borrow::Cow;
 use verdict::decide;
 
+/// The rule of [`Failure::untrusted`].
+const UNTRUSTED: &str = "untrusted-certificate";
 /// The maximum length of a provider's message, in bytes. The rest is cut off.
 const MESSAGE_BYTES: usize = 2048;
 /// The maximum length of a URL in a message, in bytes.
@@ -234,7 +236,16 @@ impl Failure {
     pub fn final_message(&self) -> String {
         match self.retry_after {
             Some(_) if self.retryable => self.to_string(),
-            _ => format!("{self}; {}", self.class.advice()),
+            _ => format!("{self}; {}", self.advice()),
+        }
+    }
+
+    fn advice(&self) -> &'static str {
+        match &*self.rule {
+            UNTRUSTED => {
+                "install the system's CA certificates, or give the server's certificate (--ca)"
+            }
+            _ => self.class.advice(),
         }
     }
 
@@ -267,6 +278,13 @@ impl Failure {
     #[must_use]
     pub fn unreachable(message: impl AsRef<str>) -> Failure {
         Failure::new(FailureClass::Unreachable, "no-answer", message)
+    }
+
+    /// Returns the failure for a server whose certificate is not trusted. The same request fails again.
+    #[must_use]
+    pub fn untrusted(message: impl AsRef<str>) -> Failure {
+        let failure = Failure::new(FailureClass::Unreachable, UNTRUSTED, message);
+        Failure { retryable: false, ..failure }
     }
 
     /// Returns the failure for an unusable answer with HTTP status `status`.

@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Causes that only name a layer of the HTTP library. They are omitted, because the next cause in the chain says
 /// what happened.
 const LAYERS: [&str; 2] = ["client error (Connect)", "tcp connect error"];
+/// The errors of rustls if no known authority has signed the certificate of the server.
+const UNTRUSTED: [&str; 2] =
+    ["invalid peer certificate: UnknownIssuer", "No CA certificates were loaded from the system"];
 /// The time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The size of the read buffer, in bytes.
@@ -132,7 +135,11 @@ fn no_answer(post: &Post, error: &reqwest::Error) -> Failure {
     {
         text.push_str(&format!(" ({name} is set: is the proxy reachable?)"));
     }
-    Failure::unreachable(text)
+    // The errors of rustls are only text here.
+    match UNTRUSTED.iter().any(|untrusted| text.contains(untrusted)) {
+        true => Failure::untrusted(text),
+        false => Failure::unreachable(text),
+    }
 }
 
 /// Returns the environment variable that may have selected a proxy.

@@ -1,7 +1,5 @@
 //! How claw-call connects to a provider: TLS, redirects, plain http, proxies, and addresses.
 
-use std::path::Path;
-
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
 use predicates::str::contains;
@@ -73,14 +71,19 @@ impl Secure {
 #[test]
 fn t5_an_untrusted_certificate_ends_with_69_and_nothing_is_sent() {
     let server = Secure::of("localhost");
-    // A minimal system has no certificates, so no authority is trusted there.
-    let has_authorities = Path::new("/etc/ssl/certs/ca-certificates.crt").exists();
-    let why = if has_authorities { "UnknownIssuer" } else { "No CA certificates were loaded" };
-    assert_failed(server.call("localhost").assert(), 69, why);
     // Trusting the certificate of another authority does not help.
     server.sandbox.write("other.pem", Signer::new().pem());
+    let run = server.call("localhost").env("SSL_CERT_FILE", "other.pem").assert();
+    assert_failed(run, 69, "invalid peer certificate: UnknownIssuer; install the system's CA");
     let run = server.call("localhost").args(["--ca", "other.pem"]).assert();
     assert_failed(run, 69, "invalid peer certificate");
+    // A minimal system has no certificates. This is noticed before the program connects.
+    let run = server.call("localhost").env("SSL_CERT_FILE", "/dev/null").assert();
+    assert_failed(
+        run,
+        69,
+        "No CA certificates were loaded from the system; install the system's CA",
+    );
     let json = server.call("localhost").args(["--log", "json"]).assert();
     assert_failed(json, 69, r#""class":"unreachable""#);
     assert_eq!(server.front.connections(), 3, "each call must connect once");
