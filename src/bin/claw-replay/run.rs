@@ -124,6 +124,7 @@ pub fn run_on(
         paths: Mutex::new((0, paths)),
         order: Mutex::new(Order::new(work.sinks.open(work.strict)?, jobs)),
         changed: Condvar::new(),
+        ended: Condvar::new(),
         is_over: AtomicBool::new(false),
         done: AtomicU64::new(0),
         failed: AtomicU64::new(0),
@@ -158,8 +159,11 @@ struct Run {
     /// The number of paths that were taken, and the source of further ones.
     paths: Mutex<(u64, Paths)>,
     order: Mutex<Order>,
-    /// Signals that reports were passed on, or that the run is over.
+    /// Signals to the threads that reports were passed on, or that the run is over.
     changed: Condvar,
+    /// Signals to the main thread that the run is over. Waking it for each report takes as long as checking a small
+    /// transcript.
+    ended: Condvar,
     is_over: AtomicBool,
     done: AtomicU64,
     failed: AtomicU64,
@@ -288,6 +292,7 @@ impl Run {
             self.failed.fetch_add(u64::from(is_failed), Ordering::Relaxed);
             if reporter.stops(&report, self.fail_fast) {
                 self.is_over.store(true, Ordering::Relaxed);
+                self.ended.notify_all();
             }
         }
         if let Some(state) = self.state.as_ref().filter(|_| !lines.is_empty()) {
@@ -307,6 +312,7 @@ impl Run {
         }
         self.is_over.store(true, Ordering::Relaxed);
         self.changed.notify_all();
+        self.ended.notify_all();
     }
 
     fn is_over(&self) -> bool {
@@ -315,7 +321,7 @@ impl Run {
 
     /// Waits for the end of the run, and completes the output.
     fn wait(&self) -> anyhow::Result<Totals> {
-        let order = self.changed.wait_while(lock(&self.order), |_| !self.is_over());
+        let order = self.ended.wait_while(lock(&self.order), |_| !self.is_over());
         let mut order = order.unwrap_or_else(PoisonError::into_inner);
         match (order.error.take(), order.reporter.take()) {
             (Some(error), _) => Err(error),
