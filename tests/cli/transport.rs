@@ -84,7 +84,7 @@ fn t5_an_untrusted_certificate_ends_with_69_and_nothing_is_sent() {
         69,
         "No CA certificates were loaded from the system; install the system's CA",
     );
-    let json = server.call("localhost").args(["--log", "json"]).assert();
+    let json = server.call("localhost").args(["--ca", "other.pem", "--log", "json"]).assert();
     assert_failed(json, 69, r#""class":"unreachable""#);
     assert_eq!(server.front.connections(), 3, "each call must connect once");
     server.assert_received_nothing();
