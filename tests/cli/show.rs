@@ -445,7 +445,7 @@ fn no_format_passes_on_control_characters() {
     }
 }
 
-/// Parses Markdown, and returns the headings of all levels that are outside quotes and list items, and all raw HTML.
+/// Parses Markdown, and returns its headings, except those in quotes and list items, and all raw HTML.
 fn structure(markdown: &str) -> (Vec<(HeadingLevel, String)>, Vec<String>) {
     let (mut headings, mut html) = (Vec::new(), Vec::new());
     let (mut depth, mut in_heading) = (0, false);
@@ -489,7 +489,7 @@ fn s4_no_message_adds_headings_or_html_to_the_document() {
         };
         assert!(is_expected, "{heading}");
     }
-    // Folded parts are closed, and there is no other HTML.
+    // Each folded part has a summary and an end, and there is no other HTML.
     let opened = html.iter().filter(|line| *line == "<details>").count();
     let closed = html.iter().filter(|line| *line == "</details>").count();
     let summaries = html.iter().filter(|line| line.starts_with("<summary>")).count();
