@@ -2,7 +2,7 @@
 //! necessary; it must find the same view.
 
 use crate::any::Law;
-use clawutils::finding::Place;
+use clawutils::finding::{Findings, Place};
 use clawutils::input::Input;
 use clawutils::input::line::LineObject;
 use clawutils::input::lines::Lines;
@@ -25,7 +25,8 @@ struct PlacedObject {
 /// Checks that `view::find` finds the view that [`read`] finds.
 pub fn is_found(bytes: &[u8]) -> Law {
     let inputs = [Input::memory("t", bytes.to_vec())];
-    let Ok(found) = view::find(&inputs, &RebuildOptions::default(), false, &mut Vec::new()) else {
+    let mut findings = Findings::default();
+    let Ok(found) = view::find(&inputs, &RebuildOptions::default(), false, &mut findings) else {
         return Ok(());
     };
     let expected = read(bytes);
