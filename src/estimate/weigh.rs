@@ -10,8 +10,8 @@ use crate::record::content::{Block, BlockKind, Content};
 use crate::record::scale::Basis;
 use std::borrow::Cow;
 
-/// The tokens of a message's overhead: role and turn markers. OpenAI documents 3 to 4; the chat templates of open models
-/// take 4 to 5.
+/// The overhead of a message in tokens: role and turn markers. OpenAI documents 3 to 4; the chat templates of open
+/// models take 4 to 5.
 const MESSAGE: u64 = 4;
 
 /// The tokens that a provider adds to calls and tools.
@@ -40,7 +40,7 @@ pub(super) fn tokens(weight: u64) -> u64 {
     weight.div_ceil(text::UNIT)
 }
 
-/// Weighs the parts of a request by a method, for a tokenizer family.
+/// Weighs the parts of a request with a method, for a tokenizer family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Weigher {
     method: Method,
@@ -127,7 +127,7 @@ impl Weigher {
         }
     }
 
-    /// Returns the items of the message with this index. What a provider adds around a message belongs to its first item.
+    /// Returns the items of the message with this index. The first item includes the overhead of the message.
     pub fn message(self, index: usize, message: &Message<'_>) -> Vec<Item> {
         let role = Part::of(message.role);
         let item = |part, call, weight| Item { part, message: Some(index), call, weight };
@@ -233,7 +233,7 @@ impl Weigher {
     }
 }
 
-/// Returns the members as lines of the form `NAME: VALUE`; strings are without quotes and escapes.
+/// Returns the members as lines of the form `NAME: VALUE`, with strings unquoted and unescaped.
 fn decoded(input: &Object<'_>) -> String {
     let line = |member: json::Member<'_>| {
         let value = json::string(member.value).unwrap_or_else(|| as_sent(member.value));

@@ -30,7 +30,7 @@ struct Slice {
 }
 
 impl Rope {
-    /// Creates an empty text that can have parts of `inputs`.
+    /// Creates an empty text, to which parts of `inputs` can be appended.
     #[must_use]
     pub fn new(inputs: Vec<Input>) -> Rope {
         Rope { inputs, ..Rope::default() }
@@ -92,7 +92,7 @@ impl Rope {
 /// were written while the source was read, and parts that were written later.
 #[derive(Debug, Default)]
 struct Windows {
-    /// The window that was used last comes first.
+    /// The most recently used window comes first.
     recent: [Window; 2],
 }
 

@@ -45,7 +45,7 @@ impl Members {
         Members { json }
     }
 
-    /// Returns an object without members in the memory of `buffer`, for code that writes many objects.
+    /// Returns an empty object that reuses the memory of `buffer`, for code that writes many objects.
     #[must_use]
     pub fn reusing(mut buffer: String) -> Members {
         buffer.clear();

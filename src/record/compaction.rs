@@ -17,7 +17,7 @@ const PINNED_HEADING: &str = "[Pinned, kept as it was]";
 pub struct Summary {
     /// The summary itself.
     pub text: String,
-    /// Texts of the user from the covered records, verbatim, oldest first.
+    /// What the user wrote in the covered records, verbatim, oldest first.
     pub kept_user: Vec<String>,
     /// Pinned texts from the covered records, oldest first.
     pub pinned: Vec<String>,
@@ -45,7 +45,7 @@ impl Summary {
     /// Parses an object that has the members that [`Summary::add_to`] writes.
     ///
     /// # Errors
-    /// As [`Summary::parse`].
+    /// The same as for [`Summary::parse`].
     pub fn parse_object(object: &Object<'_>) -> Result<Summary, String> {
         let text = object.string("summary").ok_or("no 'summary'")?;
         Ok(Summary {

@@ -55,7 +55,7 @@ pub fn command() -> Command {
 /// Returns all settings with their values.
 ///
 /// # Errors
-/// Fails with 78 if a variable or the file is invalid.
+/// Fails with 78 if an environment variable or the settings file is invalid.
 pub fn decided() -> anyhow::Result<Vec<(Setting, SettingValue)>> {
     arguments::decided::<crate::Args<All>>()
 }
@@ -70,7 +70,7 @@ pub fn definition(key: &str) -> anyhow::Result<Setting> {
     Ok(found.filter(is_listed).ok_or_else(why)?)
 }
 
-/// Returns true if the file can contain a setting. It cannot contain `config`, which selects the file.
+/// Returns true if the settings file may contain this setting. It cannot contain `config`, which selects the file.
 pub fn is_listed(setting: &Setting) -> bool {
     setting.key != "config"
 }
