@@ -222,7 +222,7 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     let Some(kind) = object.string("type") else {
         return Err("a record has no 'type'".to_owned());
     };
-    let wrong = |why: String| format!("a '{kind}' record: {why}");
+    let wrong = |why: String| format!("'{kind}' record: {why}");
     let body = match kind.as_ref() {
         "session" => Body::Session,
         "user" => {
@@ -437,21 +437,21 @@ mod tests {
     fn v20_incomplete_records_are_refused() {
         for (text, why) in [
             (r#"{"content":"x"}"#, "a record has no 'type'"),
-            (r#"{"type":"user"}"#, "a 'user' record: no 'content'"),
+            (r#"{"type":"user"}"#, "'user' record: no 'content'"),
             (
                 r#"{"type":"user","content":5}"#,
-                "a 'user' record: 'content' is neither a string nor a list",
+                "'user' record: 'content' is neither a string nor a list",
             ),
             (
                 r#"{"type":"tool_use","tool_use_id":"t","name":"x"}"#,
-                "a 'tool_use' record: no 'input' object",
+                "'tool_use' record: no 'input' object",
             ),
-            (r#"{"type":"tool_result","content":"x"}"#, "a 'tool_result' record: no 'tool_use_id'"),
-            (r#"{"type":"checkpoint"}"#, "a 'checkpoint' record: no 'summary'"),
-            (r#"{"type":"retract"}"#, "a 'retract' record: no 'target'"),
+            (r#"{"type":"tool_result","content":"x"}"#, "'tool_result' record: no 'tool_use_id'"),
+            (r#"{"type":"checkpoint"}"#, "'checkpoint' record: no 'summary'"),
+            (r#"{"type":"retract"}"#, "'retract' record: no 'target'"),
             (
                 r#"{"type":"retr\u0061ct","target":"t"}"#,
-                "a 'retract' record: 'type' must not contain escapes",
+                "'retract' record: 'type' must not contain escapes",
             ),
         ] {
             assert_eq!(parse(&Object::parse(text).unwrap()).unwrap_err(), why);

@@ -219,7 +219,7 @@ fn audit_26_a_call_that_fails_is_reported_with_its_cause() {
         Row("claw-call --provider offline --stream=none/x m.jsonl", 74, "claw-call: cannot write 'none/x': no such file or directory; check the path"),
         Row("claw-call --provider offline --replay none m.jsonl", 65, "claw-call: cannot replay from 'none': no such file or directory; record into it first"),
         Row("claw-call --provider offline --replay d m.jsonl", 8, "claw-call: not-recorded (rule replay): nothing recorded for this request …"),
-        Row("claw-call --provider offline --max-total 1 --spent s.jsonl m.jsonl", 5, "claw-call: not called: this prompt brings the total to 6 tokens, above --max-total 1; raise the limit or shorten the session"),
+        Row("claw-call --provider offline --max-total 1 --spent s.jsonl m.jsonl", 5, "claw-call: not called: this prompt would bring the total to 6 tokens, above --max-total 1; raise the limit or shorten the session"),
         Row("claw-call --provider offline --window 5 m.jsonl", 3, "claw-call: overflow (rule R1): prompt is too long: 6 tokens > 5 maximum (actual 6, limit 5); shorten it (claw-truncate, claw-compact)"),
     ]);
 }

@@ -41,7 +41,7 @@ impl SpentArgs {
             let total = all().fold(0u64, |sum, (_, it)| sum.saturating_add(it.all()));
             if total > most {
                 let text = format!(
-                    "not called: this prompt brings the total to {total} tokens, above --max-total {most}; raise the limit or shorten the session"
+                    "not called: this prompt would bring the total to {total} tokens, above --max-total {most}; raise the limit or shorten the session"
                 );
                 return fail(Exit::NoGain, text);
             }
@@ -56,7 +56,7 @@ impl SpentArgs {
         }
         if total > most {
             let text = format!(
-                "not called: this prompt brings the cost to {total:.6}, above --max-cost {most}; raise the limit or shorten the session"
+                "not called: this prompt would bring the cost to {total:.6}, above --max-cost {most}; raise the limit or shorten the session"
             );
             return fail(Exit::NoGain, text);
         }

@@ -21,7 +21,7 @@ const MAX_FINDINGS: usize = 100;
 pub enum FailOn {
     /// Errors only: part of the transcript cannot be read
     Error,
-    /// Warnings, too: a provider would refuse the messages if rebuild did not repair them
+    /// Errors and warnings: a provider would refuse the messages if rebuild did not repair them
     Warning,
     /// Any finding
     Note,

@@ -55,12 +55,11 @@ impl ReportReader {
     /// Returns the next report and its line, without the line feed; `None` at the end.
     ///
     /// # Errors
-    /// Fails with 74 if the file cannot be read, and with 65 if a line is not a report or a run did not come to its
-    /// end.
+    /// Fails with 74 if the file cannot be read, and with 65 if a line is not a report or a run did not finish.
     pub fn next(&mut self) -> anyhow::Result<Option<(Report, String)>> {
         loop {
             let Some(line) = self.next_line()? else {
-                let why = "the run that wrote the reports did not come to its end; repeat it";
+                let why = "the run that wrote these reports did not finish; repeat it";
                 return if self.is_ended { Ok(None) } else { self.refuse(why) };
             };
             let json = String::from_utf8(line).unwrap_or_default();

@@ -70,7 +70,7 @@ fn no_part_of_a_run_that_was_cut_off_counts_as_complete() {
         let diff = sandbox.cmd("claw-replay").args(["diff", "--quiet", "r", "r"]).assert();
         diff.code(65).stdout("").stderr(run.stderr_text().to_owned());
     }
-    let unfinished = "the run that wrote the reports did not come to its end; repeat it\n";
+    let unfinished = "the run that wrote these reports did not finish; repeat it\n";
     merge("").stderr(format!("claw-replay: cannot read 'r': {unfinished}"));
     // A run whose output is followed by that of another one.
     let first = whole.find('\n').expect("a line") + 1;

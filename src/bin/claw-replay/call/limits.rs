@@ -74,12 +74,12 @@ impl RunLimits {
         let (tokens, cost) = (used.tokens.saturating_add(more.tokens), used.cost + more.cost);
         if let Some(most) = self.max_total.filter(|most| tokens > *most) {
             return Err(format!(
-                "not called: this prompt brings the total to {tokens} tokens, above --max-total {most}"
+                "not called: this prompt would bring the total to {tokens} tokens, above --max-total {most}"
             ));
         }
         if let Some(most) = self.max_cost.filter(|most| cost > *most) {
             return Err(format!(
-                "not called: this prompt brings the cost to {cost:.6}, above --max-cost {most}"
+                "not called: this prompt would bring the cost to {cost:.6}, above --max-cost {most}"
             ));
         }
         *used = Used { tokens, cost };

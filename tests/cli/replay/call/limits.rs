@@ -47,7 +47,10 @@ fn all_calls_of_a_run_share_the_limits() {
         let passed = reports.iter().filter(|report| report["status"] == "passed").count();
         assert_eq!(passed, 3, "{limit:?}");
         let message = reports[3]["message"].as_str().expect("a message");
-        assert!(message.starts_with("turn 1: not called: this prompt brings the "), "{message}");
+        assert!(
+            message.starts_with("turn 1: not called: this prompt would bring the "),
+            "{message}"
+        );
         let args = [limit, &["--jobs", "4", "d"]].concat();
         let reports = offline(&sandbox, &args).code(1).reports();
         let passed = reports.iter().filter(|report| report["status"] == "passed").count();
