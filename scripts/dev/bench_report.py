@@ -16,15 +16,15 @@ Measured on {date} by `{command}`, which writes this page and its picture, on {m
 
 "Ours" is the time, memory or size of our program, "other" that of the program after the slash. The ratio is the median
 of the ratios of all rounds, in which the two programs take turns. With a goal of `<=` it is our time divided by the
-other's, with `>=` the other's divided by ours. The goal is for each release, and the stretch goal is what the
-hardware should allow. Programs are started without a shell (except in
-row 29), on files that are in the page cache.
+other's, with `>=` the other's divided by ours. A release should meet the goal; the stretch goal is
+what the hardware should allow. Programs are started without a shell (except in row 29), on files that are in the page
+cache.
 
 ![The cost of a turn against the length of its history, the time of a rebuild, and appending by several
 writers]({picture})
 
 The left plot compares a turn with the offline provider, in transcripts that end with a compaction, with a program that
-parses the whole file. In the right plot, as many processes run at a time as there are writers, and each process appends
+parses the whole file. In the right plot, as many processes run at once as there are writers, and each process appends
 one record.
 
 """

@@ -53,7 +53,7 @@ fn column(window: u64) -> Vec<(&'static str, u64)> {
         ("compact at", budget.trigger()),
         ("compact to", budget.target()),
         ("one result", chars(options.max_chars)),
-        ("least result", chars(options.floor_chars)),
+        ("shortest result", chars(options.floor_chars)),
         ("longest summary", summary_tokens(Some(budget.target()))),
         ("user's words", KEEP_USER.min(budget.target() / 4)),
     ]

@@ -1,4 +1,4 @@
-"""Installs the packages that contain tokenizers and texts."""
+"""Installs the packages that contain tokenizers and samples."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Measures claw-estimate on the half of the texts that no weight was fitted to, and writes the page of figures."""
+"""Measures claw-estimate on the samples that no weight was fitted to, and writes the page of figures."""
 
 import collections
 import datetime
@@ -16,7 +16,7 @@ MODELS = {
     "deepseek": "deepseek-v3", "mistral": "mistral-nemo", "gemini": "gemini-3-pro", "unknown": "unknown",
 }
 LEAST = 3
-"""A kind with fewer texts is not reported."""
+"""A kind with fewer samples is not reported."""
 
 
 def estimates(program, texts, model):
@@ -28,7 +28,7 @@ def estimates(program, texts, model):
 
 
 def errors(held, estimated, counted):
-    """Returns the error of each kind of text, of each kind of stress text, and of each random file."""
+    """Returns the error of each kind of text, of each kind of stress sample, and of each random file."""
     sums = collections.defaultdict(lambda: [0, 0, 0])
     files = []
     for text, ours, real in zip(held, estimated, counted):
@@ -78,7 +78,7 @@ def page(cache, texts, program, session):
         worst += [f"| {name} | {listed(sorted(kinds.items(), key=lambda item: item[1]))} |"]
         for kind, value in kinds.items():
             by_kind[kind][name] = value
-    head = "| family | median | lowest | highest | kinds within -5 to +20 % | random files, p5 | p95 | stress texts under -10 % | lowest |\n" + "|---" * 9 + "|"
+    head = "| family | median | lowest | highest | kinds within -5 to +20 % | random files, p5 | p95 | stress samples under -10 % | lowest |\n" + "|---" * 9 + "|"
     table = ["| kind | " + " | ".join(MODELS) + " |", "|---" * (len(MODELS) + 1) + "|"]
     table += [f"| {kind} | " + " | ".join(f"{100 * row[name]:+.0f}" for name in MODELS) + " |" for kind, row in sorted(by_kind.items())]
     numbers = {"DATE": datetime.date.today().strftime("%-d %B %Y"), "TEXTS": len(held), "KINDS": len(by_kind), "FILES": len(files),
@@ -112,22 +112,22 @@ PAGE = """\
 
 Measured on {DATE} by `scripts/dev/accuracy report`, which writes this page.
 
-claw-estimate's count of a text is compared with that of a real tokenizer. The texts come from packages and from the files
-of one machine: {TEXTS} texts of {KINDS} kinds, among them {FILES} random files with {EXTENSIONS} extensions. Many kinds are
-also measured as they appear in the JSON input of a tool call, and some of these also with all non-ASCII characters escaped.
-The weights were fitted to other texts, from other packages. {STRESS} more texts are stress texts, which are hard for
+claw-estimate's count of each sample is compared with that of a real tokenizer. The samples come from packages and from the
+files of one machine: {TEXTS} samples of {KINDS} kinds, among them {FILES} random files with {EXTENSIONS} extensions. Many kinds
+are also measured as they appear in the JSON input of a tool call, and some of these also with all non-ASCII characters
+escaped. The weights were fitted to other samples, from other packages. {STRESS} more are stress samples, which are hard for
 tokenizers: random symbols, and the Universal Declaration of Human Rights in several hundred languages. The minimum weights
-of three groups of scripts were raised because of stress texts, and the classes of characters were chosen with the errors of
-all these texts in view. The figures are therefore better than they would be for texts that were never used.
+of three groups of scripts were raised because of stress samples, and the classes of characters were chosen with the errors
+of all these samples in view. The figures are therefore better than they would be for text that played no part in this.
 
-A kind that has fewer than three texts is left out.
+A kind that has fewer than three samples is left out.
 
-An error is the estimate divided by the count, minus one. Below zero, a request may be larger than the estimate says.
+An error is the estimate divided by the count, minus one. If it is negative, a request may be larger than its estimate.
 
 The families o200k (GPT-4o and later), cl100k (GPT-4), llama (Llama 3), qwen, deepseek, mistral (Tekken) and gemini are
 measured with their own tokenizers. Claude's current tokenizer is not public: the count is that of the tokenizer of Claude 2
-times 1.10, the factor between the two in a real session with claude-sonnet-4-5. For a model that is not known, the count is
-the largest of all.
+times 1.10, the factor between the two in a real session with claude-sonnet-4-5. For an unknown model, the count is the
+largest of all these.
 
 ## claw-estimate
 
@@ -144,8 +144,8 @@ This is the rule of claw0 and pi.
 A coding session of 453 replies with claude-sonnet-4-5, written by pi, has the provider's count of each prompt. A rule
 without counts adds up the estimates of all messages of a prompt. A rule with counts adds the estimates of the messages after
 the last counted reply to that reply's count, as claw-estimate does with a transcript. claw0 does not use counts, and its
-rule is for text only. The session does not contain the system prompt and the
-tools: each rule gets their size from the first count.
+rule is for text only. The session contains neither the system prompt nor the tools, so each rule
+takes their size from the first count.
 
 {SESSION}
 

@@ -14,7 +14,7 @@ def prompt(usage):
 
 
 def quarter(message):
-    """Returns pi's estimate of a message: a quarter of a token per character of its texts, calls and results."""
+    """Returns pi's estimate of a message: a quarter of a token per character of its text, calls and results."""
     content = message["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     return -(-sum(map(characters, blocks)) // 4)

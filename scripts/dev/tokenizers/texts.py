@@ -224,7 +224,7 @@ def declarations(cache):
 
 
 def as_json(text, ascii_only=False):
-    """Returns the input of a tool call that writes a text to a file."""
+    """Returns the input of a tool call that writes `text` to a file."""
     return json.dumps({"path": "notes/part.txt", "content": text}, ensure_ascii=ascii_only)
 
 

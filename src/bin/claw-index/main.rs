@@ -1,4 +1,4 @@
-//! claw-index: search and query transcripts in a database that is made from them.
+//! claw-index: search transcripts, and query them with SQL.
 
 mod asides;
 mod database;
@@ -32,7 +32,7 @@ Examples:
       claw-index --db sessions.db update .
       claw-index --db sessions.db query 'SELECT * FROM tokens_by_day'";
 
-/// Search and query transcripts in a database that is made from them
+/// Search transcripts, and query them with SQL
 #[derive(Parser)]
 #[command(name = "claw-index", version, after_help = EXAMPLES)]
 struct Args {

@@ -1,4 +1,4 @@
-//! claw-replay: examine many transcripts, with one report for each.
+//! claw-replay: examine many transcripts, with a report on each.
 
 mod call;
 mod check;
@@ -29,7 +29,7 @@ Examples:
   Check that their messages fit a window of 32000 tokens, and keep the reports:
       claw-replay check --window 32000 --state replay.state . >reports.jsonl";
 
-/// Examine many transcripts, with one report for each
+/// Examine many transcripts, with a report on each
 #[derive(Parser)]
 #[command(name = "claw-replay", version, after_help = EXAMPLES)]
 struct Args {
