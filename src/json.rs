@@ -82,9 +82,9 @@ impl Span {
 }
 
 impl<'a> Object<'a> {
-    /// Adds the members of the object at the start of `text` to `spans`, if the fast path can read it. Returns
-    /// the byte offset of the object's end, and true if it contains an escaped surrogate. Callers scan many
-    /// texts, so checking for the processor's vector instructions always pays off.
+    /// Adds the members of the object at the start of `text` to `spans`, if the fast path can read it. Returns the byte
+    /// offset of the object's end, and true if it contains an escaped surrogate. Callers make many scans, so checking
+    /// for the processor's vector instructions always pays off.
     #[must_use]
     pub fn scan(text: &str, spans: &mut Vec<Span>) -> Option<(usize, bool)> {
         scan_members(text, Scan::of_many(text), spans)
@@ -267,7 +267,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
-        // Keys are read raw, too, so that a lone surrogate in one does not make the line unusable.
+        // Keys are also read raw, so that a lone surrogate in one does not make the line unusable.
         while let Some(key) = map.next_key::<&'de RawValue>()? {
             let value: &'de RawValue = map.next_value()?;
             // Reject a name that cannot be decoded.
@@ -310,7 +310,7 @@ pub(crate) fn string_end(json: &[u8], open: usize) -> usize {
 #[must_use]
 pub fn is_deeper(json: &str, most: usize) -> bool {
     let bytes = json.as_bytes();
-    // Most texts do not have that many brackets, which is quick to check.
+    // Most values do not have that many brackets, which is quick to check.
     if memchr::memchr2_iter(b'[', b'{', bytes).nth(most).is_none() {
         return false;
     }

@@ -55,8 +55,8 @@ pub mod checkpoint; // messages → a request for an early summary when one is d
 pub mod provider; // messages → a reply as records, or a classified failure
 pub mod exec; // tool calls → tool results, by running tools
 pub mod session; // sessions by name: the store of transcripts and its index
-pub mod index; // records → rows of a database, and the texts of its full-text search
-pub mod show; // records → text, Markdown or HTML, for people
+pub mod index; // records → rows of a database, and text for its full-text search
+pub mod show; // records → text, Markdown or HTML
 #[cfg(feature = "completions")]
 pub mod completion; // the options of a program → completions for a shell
 pub mod cli; // the parts of the command lines that programs share

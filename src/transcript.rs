@@ -398,7 +398,7 @@ fn write(file: &mut File, bytes: &[u8], sync: bool) -> std::io::Result<()> {
     if sync { file.sync_data() } else { Ok(()) }
 }
 
-/// Syncs the directory of a new file, so that the file's name is on the disk, too.
+/// Syncs the directory of a new file, so that the file's name also reaches the disk.
 fn sync_directory(path: &Path) -> std::io::Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()

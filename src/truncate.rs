@@ -97,7 +97,7 @@ pub fn truncate_counted(
     let before = tally.tokens();
     let mut results = result::find(messages);
     for found in &mut results {
-        // A text is never longer than its JSON, so a block within the limit need not be read.
+        // Text is never longer than its JSON, so a block within the limit need not be read.
         if found.block(messages).raw.len() > options.max_chars
             && let Some(result) = found.read(messages)
         {
@@ -304,7 +304,7 @@ mod tests {
             let expected: Vec<bool> = (0..4).map(|nth| nth >= count).collect();
             assert_eq!((kept, outcome.left_out), (expected, count), "{budget}");
             assert_eq!(outcome.shortened, 0, "there is no text to shorten");
-            // Idempotent for images, too.
+            // Truncation of images is also idempotent.
             let (twice, again) = cut(&once.join("\n"), options);
             assert_eq!((&twice, again.left_out), (&once, 0), "{budget}");
         }

@@ -20,7 +20,7 @@ pub struct CheckpointReply {
     pub open_questions: Vec<String>,
 }
 
-/// The result of reading a text that may be an object with a summary.
+/// The result of reading text that may be an object with a summary.
 enum FoundSummary {
     Summary(CheckpointReply),
     /// The object has a summary, but it is blank.
@@ -71,7 +71,7 @@ fn texts(raw: &str) -> Option<Vec<String>> {
     Some(texts.filter(|text| !text.is_empty()).collect())
 }
 
-/// Returns the parts of a text from an opening brace to the matching closing one, in order and including nested ones.
+/// Returns the parts of `text` from an opening brace to the matching closing one, in order and including nested ones.
 fn objects(text: &str) -> impl Iterator<Item = &str> {
     let starts = text.match_indices('{').take(MAX_TRIES);
     starts.filter_map(|(start, _)| balanced(&text[start..]))

@@ -177,7 +177,7 @@ pub fn open_stdin() -> anyhow::Result<StdinLock<'static>> {
 
 /// Returns true if standard input was closed when the program started. The Rust runtime replaces a closed descriptor
 /// with /dev/null, opened for reading and writing. A few programs start others with /dev/null opened in the same way;
-/// this function takes that for a closed standard input, too.
+/// this function mistakes that for a closed standard input.
 fn is_closed(stdin: &std::io::Stdin) -> bool {
     let writable = rustix::fs::fcntl_getfl(stdin).is_ok_and(|flags| flags.contains(OFlags::RDWR));
     let is_null = || {

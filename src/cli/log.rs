@@ -87,7 +87,7 @@ impl Log {
         diagnostics::say(self.name, text);
     }
 
-    /// Writes the outcome of a stage: text for people, and members for programs.
+    /// Writes the outcome of a stage: the text, and with `--log json` also the members.
     pub fn outcome(&self, text: &str, members: &Members) {
         diagnostics::say_with(self.name, text, members);
     }
@@ -125,8 +125,8 @@ impl Log {
 /// The maximum number of findings of one rule to write to a terminal.
 const MAX_PER_RULE: u64 = 20;
 
-/// Reports the listed findings, and the number of all findings. On a terminal, reports only the first ones of each
-/// rule. Reports how many there are of a rule that has more.
+/// Reports the listed findings (on a terminal, only the first ones of each rule), then for each rule the number of the
+/// others, and finally the number of all findings.
 ///
 /// # Errors
 /// Fails with 65 if there are findings and `strict` is true.

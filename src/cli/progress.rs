@@ -213,7 +213,7 @@ fn columns() -> usize {
     if columns == 0 { COLUMNS } else { columns }
 }
 
-/// Cuts a text to the width of the terminal, less one column for the cursor.
+/// Cuts `text` to the width of the terminal, less one column for the cursor.
 fn fitted(text: &str, columns: usize) -> String {
     let mut room = columns.saturating_sub(1);
     for (at, c) in text.char_indices() {

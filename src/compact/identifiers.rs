@@ -106,7 +106,7 @@ fn used(message: &Message<'_>) -> String {
     text
 }
 
-/// Returns the names in a text, in order.
+/// Returns the names in `text`, in order.
 pub fn names(text: &str) -> impl Iterator<Item = &str> {
     let pieces = text.split('\\').enumerate();
     let plain = |(nth, piece)| if nth == 0 { piece } else { without_code_unit(piece) };

@@ -108,7 +108,7 @@ impl Sections {
         all
     }
 
-    /// Adds texts to a section. A text that is there already moves to the end, except a name, which keeps its
+    /// Adds entries to a section. An entry that is there already moves to the end, except a name, which keeps its
     /// place.
     fn add(&mut self, title: &'static str, texts: Vec<String>) {
         let known = self.of.entry(title).or_default();
@@ -184,7 +184,7 @@ fn guarded(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the `most` texts with the highest scores, in their original order. If scores are equal, the newest texts are
+/// Returns the `most` entries with the highest scores, in their original order. If scores are equal, the newest are
 /// preferred.
 fn best(texts: &[String], most: usize, score: impl Fn(&str) -> usize) -> Vec<&String> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
@@ -198,7 +198,7 @@ fn list(texts: &[&String], line: usize) -> String {
     texts.iter().map(|text| format!("- {}", short(text, line))).collect::<Vec<_>>().join("\n")
 }
 
-/// Joins as many texts as fit in `room` characters.
+/// Joins as many entries as fit in `room` characters.
 fn some(texts: &[String], mut room: usize) -> String {
     let mut taken = Vec::new();
     for text in texts {
@@ -258,7 +258,7 @@ fn tools(covered: &[Message<'_>], earlier: Vec<String>) -> Vec<String> {
     counts.iter().map(|(name, count)| format!("{name} ({count})")).collect()
 }
 
-/// Returns the first `most` characters of a text, with an ellipsis if it is longer.
+/// Returns the first `most` characters of `text`, with an ellipsis if it is longer.
 fn short(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),

@@ -69,7 +69,7 @@ pub fn decisions(messages: &[Message<'_>]) -> Vec<String> {
     said.flat_map(|message| decided(&message.content.text())).collect()
 }
 
-/// Returns the decisions in a text. A sentence that is only a reason is joined to the sentence before it, unless it is
+/// Returns the decisions in `text`. A sentence that is only a reason is joined to the sentence before it, unless it is
 /// ASCII: in Japanese and Chinese, the reason often follows the decision in a sentence of its own.
 fn decided(text: &str) -> Vec<String> {
     let (mut found, mut before): (Vec<String>, Option<(String, bool)>) = (Vec::new(), None);

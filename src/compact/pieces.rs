@@ -1,9 +1,9 @@
 //! Divides the messages that a compaction covers into pieces if they do not fit in one request for a summary.
 //!
-//! First, texts are shortened more and more, tool results most. If that is not enough, the messages are divided
-//! into pieces. The model is called once for each piece, with the summary so far, which it brings up to date. So the
-//! number of calls is known in advance. If even the shortest texts make too many pieces, messages from the middle
-//! are left out, and the request says how many.
+//! First, text is shortened more and more, tool results most. If that is not enough, the messages are divided into
+//! pieces. The model is called once for each piece, and brings the summary so far up to date, so the number of calls is
+//! known in advance. If there are too many pieces even with the shortest text, messages from the middle are left out,
+//! and the request says how many.
 
 use crate::compact::request::{self, LEVELS, Level, SummaryPrompt};
 use crate::estimate::{Gauge, Request};

@@ -70,7 +70,7 @@ fn is_by_itself(text: &str, at: usize, length: usize) -> bool {
     ![before, after].into_iter().flatten().any(char::is_alphanumeric)
 }
 
-/// Returns the sentences of a text. A line feed also ends a sentence, so each list item is a sentence.
+/// Returns the sentences of `text`. A line feed also ends a sentence, so each list item is a sentence.
 pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let pieces = std::iter::from_fn(move || {

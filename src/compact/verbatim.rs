@@ -58,7 +58,8 @@ impl QuoteChoice<'_> {
         is_kept
     }
 
-    /// Returns the indices of messages that are not kept yet, newest first. Of equal texts only the newest counts.
+    /// Returns the indices of messages that are not kept yet, newest first. Of several equal messages, only the newest
+    /// counts.
     fn others(&self) -> Vec<usize> {
         let mut seen: HashSet<&str> = self.kept.iter().flatten().map(String::as_str).collect();
         let open = (0..self.said.len()).rev().filter(|at| self.kept[*at].is_none());
@@ -125,11 +126,11 @@ impl QuoteChoice<'_> {
         }
     }
 
-    /// Shortens a text to `most` tokens, marker included. Returns `None` if `most` is too small for that.
+    /// Shortens `text` to `most` tokens, marker included. Returns `None` if `most` is too small for that.
     fn shortened(&self, text: &str, most: u64) -> Option<String> {
         let density = text.chars().count() as f64 / self.gauge.text(text).max(1) as f64;
         // The beginning and the end that are kept may have more tokens per character than the whole text, so smaller
-        // sizes are tried, too.
+        // sizes are also tried.
         let shares = [0.9, 0.7, 0.5].map(|share| (most as f64 * density * share) as usize);
         let mut short =
             shares.into_iter().filter(|max| *max >= 200).filter_map(|max| short(text, max));
@@ -137,7 +138,7 @@ impl QuoteChoice<'_> {
     }
 }
 
-/// Returns the sentences of a text that read like rules, joined by [`GAP`].
+/// Returns the sentences of `text` that read like rules, joined by [`GAP`].
 fn rules_of(text: &str) -> Option<String> {
     // An earlier compaction may have left out sentences and joined the others with `GAP`.
     let parts = text.split(GAP.trim());
@@ -145,7 +146,7 @@ fn rules_of(text: &str) -> Option<String> {
     (!rules.is_empty()).then(|| rules.join(GAP))
 }
 
-/// Shortens a text to `max` characters, marker included.
+/// Shortens `text` to `max` characters, marker included.
 fn short(text: &str, max: usize) -> Option<String> {
     // An earlier compaction may have shortened it.
     let whole = ResultText::guess(text);

@@ -2,7 +2,7 @@
 
 use super::{Family, Method, Model};
 
-/// Counts the tokens of a text; `None` if the tokenizer of the family is not compiled in. The first call loads the
+/// Counts the tokens of `text`; `None` if the tokenizer of the family is not compiled in. The first call loads the
 /// vocabulary, which takes about a tenth of a second.
 #[cfg(feature = "exact")]
 pub(super) fn count(text: &str, family: Family) -> Option<u64> {

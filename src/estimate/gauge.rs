@@ -83,7 +83,7 @@ impl Gauge {
         self.scaled(tokens(self.weigher.block(block)))
     }
 
-    /// Returns the number of tokens in a text.
+    /// Returns the number of tokens in `text`.
     #[must_use]
     pub fn text(&self, text: &str) -> u64 {
         self.scaled(tokens(self.weigher.text(text)))

@@ -207,7 +207,7 @@ fn scale_of(messages: &[Message<'_>], basis: Option<Basis>) -> Option<Scale> {
     Some(messages.first()?.meta.as_ref()?.scale?.on(basis))
 }
 
-/// Returns the number of tokens in a text, for the tokenizers of a family.
+/// Returns the number of tokens in `text`, for the tokenizers of a family.
 #[must_use]
 pub fn tokens_of(text: &str, family: Family) -> u64 {
     tokens(text::weigh(text, family))

@@ -1,4 +1,4 @@
-//! Estimates the tokens of a text for the tokenizers of a family.
+//! Estimates how many tokens the tokenizers of a family make of a text.
 //!
 //! Each character has a class: a letter, a sign, a part of a script. The weight of a character depends on its class and
 //! on the class of the character before it, and the weight of a text is the sum. A weight is the average number of
@@ -86,7 +86,7 @@ static CLASS: [u8; PLANE] = {
 
 /// Returns the estimated cost of `text` in units of 1/64 token.
 ///
-/// A text never costs less than a prefix of it. If a text is cut in two, the costs of the parts add up to that of the
+/// No prefix of a text costs more than the whole. If a text is cut in two, the costs of the parts add up to that of the
 /// whole, except for the first three characters of the second part, whose cost may differ.
 #[must_use]
 pub fn weigh(text: &str, family: Family) -> u64 {

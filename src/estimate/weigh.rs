@@ -91,7 +91,7 @@ impl Weigher {
         self.scaled(count * text::UNIT)
     }
 
-    /// Returns the weight of a text in the units of [`text::weigh`].
+    /// Returns the weight of `text` in the units of [`text::weigh`].
     pub fn text(self, text: &str) -> u64 {
         match self.method {
             Method::Script => self.estimated(text),

@@ -1,7 +1,7 @@
 //! Runs tool calls. Each call runs one executable and produces one result record; several calls run in parallel.
 //!
-//! A call that fails in any way still has a result, with `is_error` and a text for the model. Only a call that was
-//! interrupted has no result, so that it can be run again.
+//! A call that fails in any way still has a result, with `is_error` and an explanation for the model. Only a call that
+//! was interrupted has no result, so that it can be run again.
 
 pub mod child;
 pub mod confined;
@@ -151,7 +151,7 @@ pub fn run(
             }
         }
         outcome?;
-        // `write_next` stops at an interrupted job, which has no record; write the records after it, too.
+        // `write_next` stops at an interrupted job, which has no record; also write the records after it.
         results.records.iter().flatten().try_for_each(|record| write(record))?;
         Ok(signal)
     })

@@ -8,7 +8,7 @@ use std::ops::Deref;
 /// The maximum number of findings of one rule that are listed.
 pub const MAX_LISTED: u64 = 1000;
 
-/// A finding, or what becomes one.
+/// A finding, or a value that is converted to one.
 pub trait OfRule {
     /// Returns the rule that is broken.
     fn rule(&self) -> &'static Rule;

@@ -106,7 +106,7 @@ pub struct SessionRow {
     pub created: Option<f64>,
     /// The program that wrote the original, if another program did.
     pub dialect: Option<String>,
-    /// The id of the session that this one is a copy of.
+    /// The id of the session that this one was copied from.
     pub parent: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Cuts the part around the words of a query out of a text.
+//! Cuts the part around the words of a query out of the text of a message.
 
 use super::words::Query;
 use std::ops::Range;
@@ -8,7 +8,7 @@ const BEFORE: usize = 40;
 /// The maximum number of characters of the text that a snippet shows.
 const LENGTH: usize = 160;
 
-/// A part of a text on one line.
+/// Part of the text of a message, on one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snippet {
     /// The text, with an ellipsis where something was left out.

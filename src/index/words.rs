@@ -1,4 +1,4 @@
-//! Texts and queries for the full-text search.
+//! Prepares text and queries for the full-text search.
 //!
 //! SQLite's tokenizer splits at white space and punctuation, so it finds words only in languages that put spaces
 //! between them. Chinese, Japanese, Thai and some other languages do not, and in Korean, particles follow a word
@@ -6,9 +6,9 @@
 //! characters, and its last character: 日本語 becomes `日本 本語 語`. A phrase of pairs finds any part of a run that has two
 //! characters or more, and a prefix finds a single character.
 //!
-//! The trigram tokenizer of SQLite finds nothing shorter than three characters, which is longer than most words of
-//! Chinese and Japanese, and it also splits English words. With it, a table of 61 MB of messages takes 217 MB and
-//! 12 seconds of processor time; the whole index of claw-index takes 113 MB and 8 seconds for the same messages.
+//! The trigram tokenizer of SQLite finds nothing shorter than three characters, which is longer than most Chinese and
+//! Japanese words, and it also splits English words. With it, a table of 61 MB of messages takes 217 MB and 12 seconds
+//! of processor time; the whole index of claw-index takes 113 MB and 8 seconds for the same messages.
 
 use std::borrow::Cow;
 

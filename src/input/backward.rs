@@ -1,4 +1,4 @@
-//! A search for the lines that contain a text, from the end of the inputs backwards.
+//! A search for the lines that contain a given string, from the end of the inputs backwards.
 
 use super::block::{BLOCK, LARGE, ReadBlock, processors};
 use super::line::{Line, read_line};
@@ -17,14 +17,14 @@ const MAX_REACH: u64 = 64 * 1024 * 1024;
 /// The number of bytes per read when looking for the ends of a line.
 const PART: u64 = 16 * 1024;
 
-/// The texts to search for.
+/// The strings to search for.
 #[derive(Debug)]
 pub enum Needles {
-    /// One text.
+    /// One string.
     One(Box<memmem::Finder<'static>>),
-    /// Several texts that end with a quote.
+    /// Several strings that end with a quote.
     Quoted {
-        /// The texts.
+        /// The strings.
         texts: Vec<&'static str>,
         /// The pairs of bytes that occur before the final quote.
         ends: Vec<[u8; 2]>,
@@ -51,7 +51,7 @@ impl Needles {
         Needles::Quoted { texts: texts.to_vec(), ends }
     }
 
-    /// Returns the length of the longest text in bytes.
+    /// Returns the length of the longest string in bytes.
     fn longest(&self) -> usize {
         match self {
             Needles::One(finder) => finder.needle().len(),

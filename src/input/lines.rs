@@ -233,7 +233,7 @@ mod tests {
                 let input = Input::memory("t", text.into_bytes());
                 let lines = split(&input);
                 let found: Vec<Vec<u8>> = lines.iter().map(|line| line.1.clone()).collect();
-                // A text that ends in one line feed has no empty line after it.
+                // Input that ends in one line feed has no empty line after it.
                 assert!(found == expected || length == 0 && tail.is_empty(), "{length} {tail:?}");
                 for (offset, line) in lines.iter().filter(|(_, line)| !line.is_empty()) {
                     let around = line_at(std::slice::from_ref(&input), *offset).unwrap().unwrap();

@@ -72,7 +72,7 @@ impl Input {
         Ok(Input::memory(name, bytes))
     }
 
-    /// Creates an input from a text that consists of parts of other inputs.
+    /// Creates an input that consists of parts of other inputs.
     #[must_use]
     pub fn rope(name: &str, rope: Rope) -> Input {
         let (name, length, position) = (name.into(), rope.length(), Arc::default());

@@ -1,4 +1,4 @@
-//! A text that consists of parts of other inputs, in any order. The parts are not copied.
+//! Text that consists of parts of other inputs, in any order. The parts are not copied.
 
 use super::Input;
 use super::block::{PAGE, ReadBlock};
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The number of bytes to read at once from an input. Parts that lie close together are read together.
 const SIZE: usize = 256 * 1024;
 
-/// A text that consists of parts of inputs.
+/// Text that consists of parts of inputs.
 #[derive(Debug, Default)]
 pub struct Rope {
     inputs: Vec<Input>,
@@ -88,7 +88,7 @@ impl Rope {
     }
 }
 
-/// The windows on an input. There are two, because a text can alternate between two places in one input: parts that
+/// The windows on an input. There are two, because the text can alternate between two places in one input: parts that
 /// were written while the source was read, and parts that were written later.
 #[derive(Debug, Default)]
 struct Windows {

@@ -1,4 +1,4 @@
-//! A text that is written once and then read as an input: in memory while it is short, else in a temporary file.
+//! Text that is written once and then read as an input: in memory while it is short, else in a temporary file.
 
 use crate::input::Input;
 use crate::system::unnamed_file;
@@ -16,7 +16,7 @@ const PART: usize = 256 * 1024;
 /// The mode of the file: only its owner can read it.
 const PRIVATE: u32 = 0o600;
 
-/// A text that is being written.
+/// Text that is being written.
 #[derive(Debug)]
 pub struct Spool {
     directory: PathBuf,

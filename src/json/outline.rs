@@ -12,7 +12,7 @@ use std::ops::Range;
 /// of the values around them.
 pub const LEVELS: usize = 8;
 
-/// The places of the values in a text. The memory is reused for the next text.
+/// The places of the values in a JSON text. The memory is reused for the next one.
 #[derive(Debug, Default)]
 pub struct Outline {
     nodes: Vec<Node>,

@@ -8,7 +8,7 @@
 use crate::simd::{self, Marks, STEP, Walk};
 use wide::u8x16;
 
-/// A text that is being scanned.
+/// JSON text that is being scanned.
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
     bytes: &'a [u8],
@@ -29,8 +29,8 @@ impl<'a> Scan<'a> {
         Scan { bytes: text.as_bytes(), has_surrogates: false }
     }
 
-    /// Returns a scan of `text` for a caller that scans many texts. Checking for vector instructions then
-    /// pays off even if each text is short.
+    /// Returns a scan of `text` for a caller that makes many scans. Checking for vector instructions then pays off even
+    /// if each text is short.
     #[must_use]
     pub fn of_many(text: &'a str) -> Scan<'a> {
         simd::detect();

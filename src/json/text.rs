@@ -142,8 +142,7 @@ pub fn on_one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
-/// Decodes the escapes in the strings of valid JSON text. The result is for people to read and need not be
-/// valid JSON.
+/// Decodes the escapes in the strings of valid JSON text. The result is meant for reading and need not be valid JSON.
 #[must_use]
 pub fn unescaped(json: &str) -> Cow<'_, str> {
     if !json.contains('\\') {

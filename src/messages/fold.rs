@@ -6,7 +6,7 @@
 //! by then.
 //!
 //! Pending messages are then laid out as messages. The results of a reply come together right after it, in the order of
-//! the calls, before any text of the user. A record that fits nowhere (a result without a call, a second result) is
+//! the calls, before any text from the user. A record that fits nowhere (a result without a call, a second result) is
 //! left out and reported as a finding. A call that was never answered gets a result with a fixed text, unless it is at
 //! the end of the conversation.
 //!

@@ -54,13 +54,13 @@ impl<'a> Message<'a> {
         Message { role, content, meta: None }
     }
 
-    /// Creates a message with a plain text.
+    /// Creates a message of plain text.
     #[must_use]
     pub fn text(role: Role, text: &str) -> Message<'static> {
         Message::new(role, Content::Text(Cow::Owned(json::quote(text))))
     }
 
-    /// Parses one line of the pipe. Replaces lone surrogates by U+FFFD, because providers refuse them.
+    /// Parses one line of the pipe. Replaces lone surrogates with U+FFFD, because providers refuse them.
     ///
     /// # Errors
     /// Returns the reason if the line is not a message.

@@ -199,7 +199,7 @@ impl SearchFindings {
     }
 }
 
-/// Parses the record of a line, or returns a finding. Replaces lone surrogates by U+FFFD and adds their number to
+/// Parses the record of a line, or returns a finding. Replaces lone surrogates with U+FFFD and adds their number to
 /// `replaced`.
 ///
 /// # Errors
@@ -354,7 +354,7 @@ pub fn write_reply(record: &str, printable: bool, out: &mut impl Write) -> io::R
     if is_reply { write_text(original(record), printable, out) } else { Ok(()) }
 }
 
-/// Writes a text, and a line feed if it is not empty and does not end with one.
+/// Writes `text`, and a line feed if it is not empty and does not end with one.
 fn write_text(text: String, printable: bool, out: &mut impl Write) -> io::Result<()> {
     let text = if printable { printable_lines(&text) } else { Cow::Borrowed(&*text) };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };

@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_reply_ends_with_its_first_result() {
-        // c: a call; e: a call with an early result; r: a result. The flags: true if a text, or a call, that follows
+        // c: a call; e: a call with an early result; r: a result. The flags: true if text, or a call, that follows
         // still belongs to the reply.
         for (records, text, calls) in [
             ("", true, true),

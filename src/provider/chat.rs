@@ -5,7 +5,7 @@
 //! its own. [`turns`] converts messages to that form, and [`tools`] converts tool definitions. [`draft`] converts an
 //! answer back to a reply. The exact JSON of a message differs and is written by each protocol's module.
 //!
-//! Texts stay raw JSON strings, so their bytes do not change.
+//! Text stays in raw JSON strings, so its bytes do not change.
 
 pub(super) mod draft;
 
@@ -29,7 +29,7 @@ pub(super) enum ChatTurn<'m> {
     Assistant {
         /// The joined thinking, as a JSON string, if it was asked for.
         thinking: Option<String>,
-        /// The joined texts of the message, as a JSON string.
+        /// The text of the message, as a JSON string.
         text: Option<String>,
         /// The tool calls, in order.
         calls: Vec<ChatCall<'m>>,
@@ -48,7 +48,7 @@ pub(super) enum ChatTurn<'m> {
 /// A part of a user message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UserPart<'m> {
-    /// A text, as a JSON string.
+    /// Text, as a JSON string.
     Text(&'m str),
     /// An image. Both members are JSON strings.
     Image {
@@ -198,7 +198,7 @@ fn result<'m>(
     Some(ChatTurn::Result { name: names.get(&id).copied(), id, text })
 }
 
-/// Returns the parts of a block. Those of a search result are its title, its source and its texts.
+/// Returns the parts of a block. Those of a search result are its title, its source and its text blocks.
 fn parts<'m>(object: &Object<'m>) -> Vec<UserPart<'m>> {
     if object.string("type").as_deref() != Some("search_result") {
         return part(object).into_iter().collect();
@@ -235,7 +235,7 @@ fn part<'m>(object: &Object<'m>) -> Option<UserPart<'m>> {
     Some(sent.unwrap_or(placeholder))
 }
 
-/// Returns the text unless it is blank, because providers reject blank texts.
+/// Returns the text unless it is blank, because providers reject blank text.
 fn not_blank(raw: &str) -> Option<&str> {
     (!is_blank(raw)).then_some(raw)
 }

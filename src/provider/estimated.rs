@@ -78,7 +78,7 @@ pub fn reconsider(failure: Failure, is_empty: bool, request: &ModelRequest<'_, '
 }
 
 /// Checks an answer for signs that the provider silently truncated the prompt. Returns how likely that is, and the
-/// failure to report if the caller takes the prompt for truncated.
+/// failure to report if the caller decides that the prompt was truncated.
 ///
 /// Only Ollama's counts allow the check. Prompts with images are not checked, because their size in tokens is unknown.
 #[must_use]

@@ -66,9 +66,9 @@ impl Extent {
     }
 }
 
-/// Completes an object that was cut off: closes a string and the brackets. If the result is not an
-/// object, because a member has no value, drops all that follows the last comma. The
-/// returned flag is true if the last value may have been cut off: it is a string without its closing quote, or a number.
+/// Completes an object that was cut off: closes a string and the brackets. If the result is not an object because a
+/// member has no value, drops everything after the last comma. The returned flag is true if the last value may have
+/// been cut off: it is a string without its closing quote, or a number.
 pub(super) fn completed(text: &str) -> (String, bool) {
     let (mut open, mut in_string, mut is_escaped) = (Vec::new(), false, false);
     // The end of the last complete member, and the number of brackets open there.

@@ -11,13 +11,13 @@
 //! 1. 401 is [`FailureClass::Auth`], 402 [`FailureClass::Billing`], 403 [`FailureClass::Permission`]; the text is not
 //!    read. (A 403 whose error type says billing or authentication is classified by that type. A 402 with `retry-after`
 //!    is [`FailureClass::RateLimit`].)
-//! 2. A text about a rate or subscription limit (rules T1 and T2). If this request exceeds the limit on its own, the
+//! 2. A message about a rate or subscription limit (rules T1 and T2). If this request exceeds the limit on its own, the
 //!    failure is an overflow, see [`Failure::limit`]; otherwise it is a rate limit.
 //! 3. The structured type or code: billing, keys and throttling first, then overflow, then the others. At 429, only the
 //!    types for billing and overload are considered, so a 429 is never an overflow by its code.
 //! 4. The rows that the user added to the failure table, at every status except 401, 402, 403 and 429.
 //! 5. The text of the message, at 400, 413, 422 and 4xx statuses without a specific meaning, and for an error inside a
-//!    2xx. At 413, only texts about throttling and the window are considered; at 500, only those about a window that
+//!    2xx. At 413, only messages about throttling and the window are considered; at 500, only those about a window that
 //!    filled up while the answer was generated; at 503, only those about a busy server.
 //! 6. The status.
 //!
@@ -29,8 +29,8 @@
 //! written as a Python `b'...'` literal or dictionary (LiteLLM). Then the inner error is used, up to a few levels
 //! deep. If the body is a stream, its first error event is used.
 //!
-//! An error may quote the request or the model's output. Therefore a text decides only at the beginning of the
-//! message, where the words are the provider's own; JSON later in the message is treated as a quotation.
+//! An error may quote the request or the model's output. Therefore text decides only at the beginning of the message,
+//! where the words are the provider's own; JSON later in the message is treated as a quotation.
 //!
 //! A body that is empty, HTML or otherwise not JSON is classified by its status alone and is never an overflow.
 //! That includes a 400 without a body: at least one provider reports an overflow this way, but detecting it takes

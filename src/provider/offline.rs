@@ -59,7 +59,7 @@ fn refuse(message: &str) -> Answer {
     Answer { status: 400, headers: Vec::new(), body: body.into_bytes() }
 }
 
-/// Returns the text of the answer. `fits` returns true if a text is within `max_tokens` by estimate.
+/// Returns the text of the answer. `fits` returns true if its argument is within `max_tokens` by estimate.
 fn reply(messages: &[Message<'_>], fits: impl Fn(&str) -> bool) -> String {
     let last = messages.iter().rev().find(|message| message.is_from_user());
     let prompt = last.map(|message| message.content.text()).unwrap_or_default();

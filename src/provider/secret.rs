@@ -13,8 +13,8 @@ pub fn is_secret(key: &str) -> bool {
     key.len() >= MIN_SECRET && (key.len() >= MIN_WORD_SECRET || !key.bytes().all(is_word))
 }
 
-/// Returns `text` with `key` replaced by `(hidden)`. A text that was cut off may hold only the beginning of the
-/// key, so prefixes are replaced as well.
+/// Returns `text` with `key` replaced by `(hidden)`. Text that was cut off may hold only the beginning of the key, so
+/// prefixes are replaced as well.
 #[must_use]
 pub fn hidden(text: &str, key: &str) -> String {
     let lengths = if is_secret(key) { MIN_SECRET..key.len() + 1 } else { 0..0 };

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub struct StreamEvent {
     /// The event's name, or an empty string if it has none.
     pub name: String,
-    /// The event's data. Invalid UTF-8 is replaced by U+FFFD.
+    /// The event's data. Invalid UTF-8 is replaced with U+FFFD.
     pub data: String,
 }
 

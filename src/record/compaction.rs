@@ -7,12 +7,12 @@ use std::borrow::Cow;
 
 /// The first line of a rendered summary. It tells the model that the user did not write the text.
 pub const HEADING: &str = "[Previous conversation summary]";
-/// The line before the user's texts that are kept verbatim.
+/// The line before the user's words that are kept verbatim.
 const KEPT_HEADING: &str = "[Words of the user, kept as they were]";
 /// The line before pinned texts.
 const PINNED_HEADING: &str = "[Pinned, kept as it was]";
 
-/// A summary, and the texts that are kept verbatim along with it.
+/// A summary, and the text that is kept verbatim along with it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Summary {
     /// The summary itself.

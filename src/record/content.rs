@@ -9,7 +9,7 @@ use std::fmt;
 /// The role of a message's author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The user. Tool results have this role, too.
+    /// The user. Tool results also have this role.
     User,
     /// The model.
     Assistant,

@@ -156,7 +156,7 @@ impl RecordFacts {
 }
 
 impl ExportedMessage {
-    /// Returns the blocks of the message; a plain text is one block.
+    /// Returns the blocks of the message; plain text is one block.
     fn blocks(&self) -> Vec<Block<'static>> {
         match &self.message.content {
             Content::Text(raw) => {

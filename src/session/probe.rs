@@ -10,7 +10,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 
-/// The state of a file. As long as all three members are the same, the content is taken to be unchanged.
+/// The state of a file. As long as all three members are the same, the content is assumed to be unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// The length in bytes.

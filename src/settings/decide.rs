@@ -61,7 +61,7 @@ impl<'a> CommandLine<'a> {
         command: Command,
         arguments: &'a [OsString],
     ) -> Result<CommandLine<'a>, CommandLineError> {
-        // This text needs only the options of the program itself. To prepare those of all subcommands would take longer
+        // This text needs only the options of the program itself. Preparing those of all subcommands would take longer
         // than everything else.
         if let [_, word] = arguments
             && (word == "--help" || word == "--version")

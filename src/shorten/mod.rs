@@ -14,7 +14,7 @@ use crate::record::truncation::KeptSpan;
 use std::borrow::Cow;
 pub use text::ResultText;
 
-/// Plans how to shorten a text to at most `max` characters, marker included. The marker is kept even if it is longer
+/// Plans how to shorten `text` to at most `max` characters, marker included. The marker is kept even if it is longer
 /// than `max`. `head_ratio` (0 to 1) is the share of the kept text that comes from the beginning. Returns `None` if the
 /// text is within `max` already or would not become shorter.
 ///
@@ -121,7 +121,7 @@ pub fn show<'a>(
     }
 }
 
-/// Distributes a shortened text over the text blocks that it came from. The texts of the blocks, joined, equal
+/// Distributes shortened text over the text blocks that it came from. The text of the blocks, joined, equals
 /// [`ResultText::render`]. The marker is in the first block that loses text.
 fn show_blocks<'a>(blocks: &[Block<'a>], cut: &ResultText, record: Option<&str>) -> Vec<Block<'a>> {
     let total: usize = blocks.iter().filter_map(Block::text).map(|text| text.len()).sum();

@@ -31,7 +31,7 @@ impl ResultText {
         }
     }
 
-    /// Parses a text that was shortened to the two ends in `shown`. `record` is the id of the record that the marker
+    /// Parses text that was shortened to the two ends in `shown`. `record` is the id of the record that the marker
     /// names, if it names one. The lengths in `shown`, not the marker, determine where the two ends are. Returns `None`
     /// if the text between them is not the marker of this truncation, because the text has changed since.
     #[must_use]
@@ -50,7 +50,7 @@ impl ResultText {
             .then_some(cut)
     }
 
-    /// Parses a text for which no record says whether it was shortened. A marker is recognised if its numbers match the
+    /// Parses text for which no record says whether it was shortened. A marker is recognised if its numbers match the
     /// text around it. Do not make a truncation record from the returned value, because the marker may be part of the
     /// original text.
     #[must_use]

@@ -17,7 +17,7 @@ const PROMPT: usize = 72;
 /// The data of the chart, collected from the entries of a transcript.
 #[derive(Debug, Default)]
 pub struct Chart {
-    /// The changes of the context's size, in order.
+    /// The changes in the context's size, in order.
     pub points: Vec<Point>,
     /// The first header, and the newest label.
     pub session: Option<Session>,
@@ -54,7 +54,7 @@ pub struct Prompt {
     pub retracted: bool,
 }
 
-/// A change of the context's size.
+/// A change in the context's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The turn of the change.
@@ -65,7 +65,7 @@ pub struct Point {
     pub kind: StepKind,
 }
 
-/// The cause of a change of the context's size.
+/// The cause of a change in the context's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepKind {
     /// A request with the provider's count.

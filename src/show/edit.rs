@@ -8,7 +8,7 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 
 /// The number of lines of context around each change.
 const CONTEXT: usize = 3;
-/// The number of lines above which two texts are not compared, because a comparison can take quadratic time.
+/// The number of lines above which old and new text are not compared, because a comparison can take quadratic time.
 const MAX_LINES: usize = 4000;
 /// The names of the members that hold the old and the new text.
 const PAIRS: [(&str, &str); 7] = [
@@ -37,7 +37,7 @@ pub struct DiffLine {
 /// The kind of a line of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffKind {
-    /// In both texts.
+    /// In both the old and the new text.
     Same,
     /// Only in the new text.
     Added,
@@ -108,14 +108,14 @@ fn has_pair(object: &Object<'_>, old: &str, new: &str) -> bool {
     object.string(old).is_some() && object.string(new).is_some()
 }
 
-/// Compares the two texts of an object.
+/// Compares the old and the new text of an object.
 fn pair(object: &Object<'_>) -> Option<Vec<DiffLine>> {
     let (old, new) = PAIRS.into_iter().find(|(old, new)| has_pair(object, old, new))?;
     Some(compare(&object.string(old)?, &object.string(new)?))
 }
 
-/// Compares two texts. Returns the lines that differ and the lines around them, or all lines if the texts are too long
-/// to compare.
+/// Compares old and new text. Returns the lines that differ and the lines around them, or all lines if there are too
+/// many to compare.
 #[must_use]
 pub fn compare(old: &str, new: &str) -> Vec<DiffLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
@@ -169,7 +169,7 @@ fn join(lines: &mut Vec<DiffLine>, more: Vec<DiffLine>) {
     lines.extend(more);
 }
 
-/// Returns true if a text is a patch: it names a file or a position, and a line starts with `+` or `-`.
+/// Returns true if `text` is a patch: it names a file or a position, and a line starts with `+` or `-`.
 fn is_patch(text: &str) -> bool {
     let has =
         |marks: &[&str]| text.lines().any(|line| marks.iter().any(|mark| line.starts_with(mark)));

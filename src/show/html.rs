@@ -208,8 +208,7 @@ impl<'o, W: Write> Page<'o, W> {
         format!("<div class=\"prose\"{attributes}>{}</div>", rendered(text))
     }
 
-    /// Returns the attributes for the direction of a text, and for its language if it differs from the
-    /// page's.
+    /// Returns the attributes for the direction of `text`, and for its language if it differs from the page's.
     fn attributes(&self, text: &str) -> String {
         let language = language::of(text).filter(|own| *own != self.language);
         let language = language.map_or(String::new(), |own| format!(" lang=\"{own}\""));

@@ -33,7 +33,7 @@ impl Style {
         Style(self.0 | other.0)
     }
 
-    /// Returns a text in this style, for a terminal.
+    /// Returns `text` in this style, for a terminal.
     pub fn paint(self, text: &str) -> String {
         if self == Style::PLAIN || text.is_empty() {
             return text.to_owned();

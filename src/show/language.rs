@@ -1,4 +1,4 @@
-//! Detects the language of a text, as an HTML language code, if it is certain.
+//! Detects the language of text, as an HTML language code, if it is certain.
 //!
 //! Browsers use the code to choose between Chinese, Japanese and Korean forms of characters, to hyphenate, and to
 //! read text aloud. Some languages are recognised by their script, others by their most common words. A library
@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-/// The number of characters of a text that are examined.
+/// The number of characters that are examined.
 const EXAMINED: usize = 4096;
-/// The minimum number of words in a text that must be on the language's list.
+/// The minimum number of words that must be on the language's list.
 const MIN_HITS: usize = 3;
-/// The maximum number of words in a text for each word that is on the language's list.
+/// The maximum number of words for each word that is on the language's list.
 const MAX_WORDS_PER_HIT: usize = 16;
 
 /// Common words of each language. Some are in several lists, so `by_words` accepts only a clear winner.
@@ -31,7 +31,7 @@ const WORDS: [(&str, &str); 14] = [
     ("uk", "і в не на що це як та він або ви для є"),
 ];
 
-/// Returns the language of a text; `None` if it is uncertain.
+/// Returns the language of `text`; `None` if it is uncertain.
 pub fn of(text: &str) -> Option<&'static str> {
     let end = text.char_indices().nth(EXAMINED).map_or(text.len(), |(at, _)| at);
     let text = &text[..end];
@@ -92,7 +92,7 @@ fn by_words(text: &str) -> Option<&'static str> {
 pub struct Languages(BTreeMap<&'static str, usize>);
 
 impl Languages {
-    /// Adds a text.
+    /// Adds the text of a message.
     pub fn take(&mut self, text: &str) {
         if let Some(language) = of(text) {
             *self.0.entry(language).or_default() += text.len();

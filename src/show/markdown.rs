@@ -16,11 +16,11 @@ use crate::record::content::Role;
 use pulldown_cmark::{Event, LinkType, Options as Dialect, Parser, Tag};
 use std::io::{self, Write};
 
-/// The length in bytes above which a text is shown verbatim in a fence.
+/// The length in bytes above which text is shown verbatim in a fence.
 pub(super) const MAX_PARSED: usize = 256 * 1024;
 /// The length limit of a tool input in its summary line, in characters.
 const MAX_INPUT: usize = 80;
-/// The number of attempts to escape a text. If all fail, the text is put in a fence.
+/// The number of attempts to escape text. If all fail, the text is put in a fence.
 const MAX_ROUNDS: usize = 4;
 
 /// Markdown output that is written entry by entry.
@@ -205,7 +205,7 @@ pub(super) fn call_line(name: &str, input: &str, is_answered: bool) -> String {
     format!("→ {name} {line}")
 }
 
-/// Escapes a text for one line so that none of it is taken for Markdown.
+/// Escapes text for one line, so that none of it is taken for Markdown.
 #[must_use]
 pub fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -230,7 +230,7 @@ fn diff(edit: &Edit) -> String {
     if edit.others.is_empty() { lines } else { format!("{}\n{lines}", edit.others) }
 }
 
-/// Returns a text in a fence that is longer than any run of backticks in it.
+/// Returns `text` in a fence that is longer than any run of backticks in it.
 #[must_use]
 pub fn fenced(text: &str, language: &str) -> String {
     let text = clean(text);
@@ -302,7 +302,7 @@ fn marks(text: &str) -> Vec<usize> {
     places.filter(is_free).filter(|at| !is_escaped(&text[..*at])).collect()
 }
 
-/// Returns true if a Markdown parser finds HTML or an image in a text.
+/// Returns true if a Markdown parser finds HTML or an image in `text`.
 fn has_html_or_image(text: &str) -> bool {
     Parser::new_ext(text, DIALECT).any(|event| {
         matches!(event, Event::Html(_) | Event::InlineHtml(_) | Event::Start(Tag::Image { .. }))

@@ -1,9 +1,9 @@
-//! Shows a transcript to a person, as text, Markdown or HTML.
+//! Shows a transcript as text, Markdown or HTML.
 //!
-//! [`walk`] reads records in file order and turns them into [`ShownEntry`] values, the same for every format.
-//! Compacted records are shown like all other records, and view records are shown at their place in the file.
-//! [`text`], [`markdown`] and [`html`] write one entry at a time, so the text of a long transcript is never
-//! in memory as a whole. `words` has the texts that all formats share.
+//! [`walk`] reads records in file order and turns them into [`ShownEntry`] values, the same for every format. Compacted
+//! records are shown like all other records, and view records are shown at their place in the file. [`text`],
+//! [`markdown`] and [`html`] write one entry at a time, so the text of a long transcript is never in memory as a whole.
+//! `words` has the wording that all formats share.
 //!
 //! Control characters and characters that change the text direction are escaped before they reach the output, and
 //! each format escapes text that would be taken for its markup.

@@ -4,9 +4,9 @@
 //! meaning is lost. Each line of a paragraph starts a new row and is wrapped. Code is not wrapped. Tables are
 //! aligned, and wrapped within their columns.
 //!
-//! A text that is still growing is laid out repeatedly. [`Rendered::settled`] is the number of rows that no
-//! further text can change: all rows of the blocks before the last one, and those rows of the last block that
-//! precede anything that may still become emphasis, code or a link.
+//! Text that is still growing is laid out repeatedly. [`Rendered::settled`] is the number of rows that no further text
+//! can change: all rows of the blocks before the last one, and those rows of the last block that precede anything that
+//! may still become emphasis, code or a link.
 
 mod span;
 
@@ -53,7 +53,7 @@ pub fn render(text: &str, layout: MarkdownLayout) -> Vec<String> {
     rendered.rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Lays out a part of a text that begins at the start of a block; a blank row comes first if `has_gap`.
+/// Lays out part of a longer text, from the start of a block; a blank row comes first if `has_gap`.
 pub fn render_part(text: &str, layout: MarkdownLayout, has_gap: bool) -> Rendered {
     let marked = Marked::part(text);
     let mut renderer = Renderer::new(&marked, layout, has_gap);

@@ -15,7 +15,7 @@ const STEP: usize = 24;
 /// yet.
 const MIN_PARTIAL_LINE: usize = 32;
 
-/// A text that is laid out on `out` as it arrives.
+/// Markdown that is laid out on `out` as it arrives.
 pub struct Stream<W> {
     layout: MarkdownLayout,
     out: W,

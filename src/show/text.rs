@@ -283,7 +283,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         Ok(())
     }
 
-    /// Writes all lines of a text, wrapped at words.
+    /// Writes all lines of `text`, wrapped at words.
     fn wrapped(&mut self, text: &str) -> io::Result<()> {
         for line in clean(text).lines() {
             self.rows("", 4, &wrap(&expand_tabs(line), self.width - 4))?;
@@ -354,7 +354,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         self.line(style::DIM, indent, &line)
     }
 
-    /// Writes the first lines of a text, or all of them with `--full`.
+    /// Writes the first lines of `text`, or all of them with `--full`.
     fn folded(&mut self, text: &str, style: &str) -> io::Result<()> {
         let text = text.trim_end_matches(['\r', '\n']);
         if self.options.full {
@@ -379,7 +379,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         self.line(style::DIM, 4, &format!("… {rest} (--full)"))
     }
 
-    /// Writes all lines of a text, broken where they are too long.
+    /// Writes all lines of `text`, broken where they are too long.
     fn verbatim(&mut self, text: &str) -> io::Result<()> {
         for line in clean(text).lines() {
             self.rows("", 4, &chop(&expand_tabs(line), self.width - 4))?;

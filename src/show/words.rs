@@ -1,4 +1,4 @@
-//! Texts that all formats share. They are plain text, which each format escapes.
+//! Wording that all formats share, as plain text that each format escapes.
 
 use super::{CallOutcome, Item, Media, Refusal, ReplyFacts, Session, ShownCompaction, ShownEntry};
 use crate::estimate::report::grouped;
@@ -180,7 +180,7 @@ pub fn plural(count: u64, what: &str) -> String {
     }
 }
 
-/// Escapes control characters in a text of many lines. CRLF line ends become line feeds.
+/// Escapes control characters in text of many lines. CRLF line ends become line feeds.
 pub fn clean(text: &str) -> String {
     match text.contains("\r\n") {
         true => printable_lines(&text.replace("\r\n", "\n")).into_owned(),
@@ -188,7 +188,7 @@ pub fn clean(text: &str) -> String {
     }
 }
 
-/// Escapes a text for HTML content, outside tags.
+/// Escapes text for HTML content, outside tags.
 pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     for c in text.chars() {

@@ -15,7 +15,7 @@ const OPENING: &str = "（「『【〈《〔";
 /// The distance between tab stops in columns.
 const TAB: usize = 8;
 
-/// Returns the width of a text in columns.
+/// Returns the width of `text` in columns.
 pub fn width(text: &str) -> usize {
     text.width()
 }

@@ -1,4 +1,4 @@
-//! Plain text as input, and the output on standard output: their options, and what `claw-append` does for them.
+//! The options for plain-text input and for standard output, and their implementation.
 
 use anyhow::Context;
 use clawutils::cli::{self, Output, attach};

@@ -135,7 +135,7 @@ impl Transport for Network<'_> {
             let ended = outcome.as_ref().err().map(|failure| failure.message.clone());
             let exchange = Exchange::of(path(url), &headers, body, reading.so_far(), ended);
             if let Err(error) = recorder.write(&exchange) {
-                // This is not fatal: the answer has arrived and was paid for.
+                // This is not fatal: the answer has arrived and has been paid for.
                 self.log.note(&exit::text(&error));
             }
         }

@@ -69,7 +69,7 @@ impl CompactRun<'_> {
     }
 
     /// Returns the reason why a summary is not attempted now, if there is one. A summary that continues an earlier one
-    /// must wait for it: as long as the earlier one is missing, the new one would be marked as pending, too, and be
+    /// must wait for it: as long as the earlier one is missing, the new one would also be marked as pending, and be
     /// made again on every run.
     fn why_not_yet(
         &self,

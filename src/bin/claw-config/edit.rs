@@ -175,7 +175,7 @@ impl EditedObject {
         file.problems.into_iter().chain(conflict.map(|error| exit::text(&error))).collect()
     }
 
-    /// Replaces the file's text with the one that `changed` makes of it. Returns true if the two differ.
+    /// Replaces the file's text with the result of `changed`. Returns true if the two differ.
     fn change(&self, changed: impl FnOnce(&str) -> Result<String, String>) -> anyhow::Result<bool> {
         let path = target(&self.file);
         let refused = |why: String| {

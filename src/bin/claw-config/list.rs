@@ -1,5 +1,4 @@
-//! list, get and path: print settings with their values and the origins of these, and the path of the configuration
-//! file.
+//! list, get and path: print settings with their values and origins, and the path of the configuration file.
 
 use crate::all;
 use crate::value::{in_effect, to_json};
@@ -13,7 +12,7 @@ use clawutils::settings::{Origin, Setting, SettingValue, ValueKind};
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
-/// The maximum width of a column of the table, in terminal cells. A wider text overflows its column.
+/// The maximum width of a column of the table, in terminal cells. Wider text overflows its column.
 const MAX_COLUMNS: usize = 40;
 
 /// List settings: key, value, and the place that the value comes from

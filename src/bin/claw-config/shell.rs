@@ -123,7 +123,7 @@ impl ShellCode {
         let settings = std::mem::take(self).0;
         self.set("settings", settings);
         self.add("eval \"$settings\"\n");
-        // If the environment had a variable `message`, the assignment would export the new value, too.
+        // If the environment had a variable `message`, the assignment would also export the new value.
         self.unset("message");
         self.set("message", message);
         self.add("exec <<END\n$message\nEND\n");

@@ -5,13 +5,13 @@ use clawutils::provider::address;
 use clawutils::settings::{Setting, SettingValue, ValueKind};
 use std::ffi::OsString;
 
-/// Returns the values in effect, in a form that may be shown: the values that are set, else the default.
+/// Returns the values in effect, in a form that is safe to show: those that are set, else the default.
 pub fn in_effect(setting: &Setting, value: &SettingValue) -> Vec<OsString> {
     let texts = if value.texts.is_empty() { setting.defaults() } else { value.texts.clone() };
     texts.into_iter().map(|text| shown(setting, text)).collect()
 }
 
-/// Returns a value as it may be shown: in an address, passwords and possible keys are hidden.
+/// Returns a value in a form that is safe to show: passwords and possible keys in addresses are hidden.
 fn shown(setting: &Setting, text: OsString) -> OsString {
     match setting.key.ends_with("url") {
         true => address::shown(&text.to_string_lossy()).into(),

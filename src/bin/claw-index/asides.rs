@@ -1,5 +1,5 @@
 //! Reads all calls to the provider in a project file of Claude Code. Those on abandoned branches and those of subagents
-//! are not part of the conversation, but cost tokens, too.
+//! are not part of the conversation, but they also cost tokens.
 //!
 //! A reply can have several lines, which share `message.id` and `requestId`. Its last line has the final counts.
 

@@ -34,7 +34,7 @@ pub struct Session {
     pub label: Option<String>,
     /// The dialect of the transcript, if another program wrote it.
     pub dialect: Option<String>,
-    /// The id of the session that it is a copy of.
+    /// The id of the session that it was copied from.
     pub parent: Option<String>,
     /// The time of its header or first record.
     pub created: Option<f64>,

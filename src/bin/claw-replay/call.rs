@@ -1,7 +1,7 @@
 //! call: requests each reply again, with the conversation before it, and compares the new reply with the recorded one.
 //!
-//! Each call runs `claw-call`, so that only one program uses the network, and its options and recordings work here,
-//! too. Starting it takes about two milliseconds.
+//! Each call runs `claw-call`, so that only one program uses the network, and its options and recordings also work
+//! here. Starting it takes about two milliseconds.
 
 mod client;
 mod compare;

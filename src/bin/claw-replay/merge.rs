@@ -28,8 +28,8 @@ impl MergeArgs {
     /// Writes all reports and returns the exit status that a single run over all transcripts would have.
     ///
     /// # Errors
-    /// Fails with 65 if a line is not a report or a run did not come to its end, with 74 or 77 if reading or writing
-    /// fails, and with 1 if there are no reports.
+    /// Fails with 65 if a line is not a report or a run did not finish, with 74 or 77 if reading or writing fails, and
+    /// with 1 if there are no reports.
     pub fn run(&self, log: Log) -> anyhow::Result<Exit> {
         let reporter = self.sinks.open(self.strict)?;
         let mut merged = Merged { reporter, known: HashSet::default(), repeated: 0 };

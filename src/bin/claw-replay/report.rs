@@ -61,7 +61,7 @@ pub struct Case {
     pub name: String,
     /// The outcome.
     pub outcome: Outcome,
-    /// The outcome in one line of text. It may contain text of the transcript.
+    /// The outcome in one line. It may quote the transcript.
     pub message: String,
     /// The line of the transcript that the message is about.
     pub line: Option<u64>,
@@ -108,7 +108,7 @@ pub struct Report {
     pub mode: String,
     /// The outcome.
     pub status: Status,
-    /// The outcome in one line of text: that of the first failed case, or the reason why the file is unreadable.
+    /// The outcome in one line: that of the first failed case, or the reason why the file is unreadable.
     pub message: Option<String>,
     /// If the file is unreadable, the exit status with which other programs would fail on it, such as 65 if it is not a
     /// transcript.

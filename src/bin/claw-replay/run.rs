@@ -32,8 +32,8 @@ pub trait Mode: Send + Sync {
     /// state file can hold reports for different options.
     fn options(&self) -> String;
 
-    /// Describes the other files that the report on the transcript at `path` depends on. A stored report is used again
-    /// only if this text is the same, too.
+    /// Describes the other files that the report on the transcript at `path` depends on. This text must also be the
+    /// same for a stored report to be used again.
     fn beside(&self, _path: &Path) -> String {
         String::new()
     }

@@ -268,7 +268,7 @@ pub(crate) fn print(text: &str) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Formats a time for people.
+/// Formats a time for display.
 pub(crate) fn short(at: i64) -> String {
     let text = time::to_text(at);
     printable(&text.get(..19).unwrap_or(&text).replace('T', " ")).into_owned()

@@ -108,8 +108,8 @@ impl Switch {
     }
 }
 
-/// Returns the session to use for `entry`: itself, or, if it has expired, the newest session with its key, or a
-/// new one if that has expired, too. A session without a key never expires.
+/// Returns the session to use for `entry`: itself; if it has expired, the newest session with its key; and if that has
+/// also expired, a new one. A session without a key never expires.
 pub fn follow(
     resets: ResetArgs,
     place: &SessionPlace,

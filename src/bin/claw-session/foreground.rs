@@ -1,4 +1,4 @@
-//! Runs a command, forwards signals to it, and then ends this program in the way that the command ended.
+//! Runs a command, forwards signals to it, and then ends this program as the command ended.
 //!
 //! A terminal signals its whole foreground process group, so the command gets Ctrl-C and Ctrl-Z directly. A signal
 //! that a process sends to this program (kill(1), a supervisor) is forwarded to the command and all its descendants.
@@ -25,7 +25,7 @@ use std::thread;
 /// Locked while [`forward`] briefly stops the command, so that this program does not stop with it.
 static FORWARDING: Mutex<()> = Mutex::new(());
 
-/// Runs a command until it ends. Signals that this program ignores stay ignored, also in the command.
+/// Runs a command until it ends. Signals that this program ignores are also ignored in the command.
 ///
 /// # Errors
 /// Fails if the command cannot be started, or the signals cannot be caught.
@@ -113,7 +113,7 @@ fn send(members: &[Pid], signal: Signal) {
     }
 }
 
-/// Ends this program in the way that the command ended: by the same signal, or with the status that is returned.
+/// Ends this program as the command ended: by the same signal, or with the status that is returned.
 pub(super) fn end_like(status: ExitStatus) -> ExitCode {
     let Some(signal) = status.signal() else {
         return ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));

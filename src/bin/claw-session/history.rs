@@ -92,7 +92,7 @@ fn content_text(raw: &str) -> String {
     blocks.into_iter().filter_map(block).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the beginning of a text, on one line.
+/// Returns the beginning of `text`, on one line.
 fn cut(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");

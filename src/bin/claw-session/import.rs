@@ -201,7 +201,7 @@ impl Outcomes {
 
 /// Returns the `.jsonl` and `.json` files in a directory and below it, sorted. Symbolic links are not followed.
 fn find(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    // WalkDir would accept a file, too, and return it.
+    // WalkDir would also accept a file, and return it.
     std::fs::read_dir(directory)
         .with_context(|| format!("cannot read '{}'", directory.display()))?;
     let mut files = Vec::new();

@@ -15,8 +15,8 @@ pub fn key(path: &str, body: &str) -> String {
     digest(&format!("POST\n{path}\n{}", canonical_text(body)))
 }
 
-/// Returns the canonical text of a JSON value: equal values have the same text, whatever their notation. A text that
-/// is not JSON, is nested more than 127 levels deep, or contains a lone surrogate is returned unchanged.
+/// Returns the canonical text of a JSON value: equal values have the same text, whatever their notation. Input that is
+/// not JSON, is nested more than 127 levels deep, or contains a lone surrogate is returned unchanged.
 #[must_use]
 pub fn canonical_text(json: &str) -> String {
     parse(json).map_or_else(|| json.to_owned(), |value| canonical(&value))

@@ -1,7 +1,7 @@
 //! Recognises secrets, so that they are never recorded.
 //!
 //! A provider may repeat a key in an error, and a user may have pasted one into a prompt. Everything that would be
-//! written is therefore searched for the keys in use and for the patterns of known kinds of keys, also in text with
+//! written is therefore searched for the keys in use and for the patterns of known kinds of keys, even if they contain
 //! JSON escapes. A secret that a stream delivers a few characters per event is not detected.
 
 use crate::provider::secret;

@@ -59,7 +59,7 @@ impl ErrorBody {
         }
     }
 
-    /// Takes a text as the message, or the error inside it if there is one. A text about the form of the request may
+    /// Takes `text` as the message, or the error inside it if there is one. A message about the form of the request may
     /// quote the request, so it is not unwrapped.
     fn take_text(&mut self, text: &str, depth: usize) {
         self.text = Some(text.to_owned());
@@ -133,8 +133,8 @@ fn error_line(body: &[u8]) -> Option<Value> {
     values.find(marks_error)
 }
 
-/// Returns the error inside a text: JSON, or a Python bytes literal or dictionary. It must stand where the provider's
-/// own words begin; anywhere else it is a quotation. Text after it is ignored.
+/// Returns the error inside a message: JSON, or a Python bytes literal or dictionary. It must stand where the
+/// provider's own words begin; anywhere else it is a quotation. Text after it is ignored.
 fn embedded(text: &str) -> Option<Value> {
     let mut values =
         opening::all(text).into_iter().filter_map(|text| match text.strip_prefix('b') {

@@ -1,4 +1,4 @@
-//! The user's additions to the table of error texts, for gateways whose errors are worded differently.
+//! The user's additions to the table of error messages, for gateways whose errors are worded differently.
 
 use super::texts::{Numbers, parse};
 use super::{FailureClass, opening};

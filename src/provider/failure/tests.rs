@@ -124,7 +124,7 @@ fn rows() -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Covers overflows, texts that only look like overflows, and all other classes.
+/// Covers overflows, messages that only look like overflows, and all other classes.
 #[test]
 fn k7_each_sample_in_failures_ndjson_is_classified_as_expected() {
     let rows = rows();
@@ -205,8 +205,8 @@ fn audit_15_quotations_never_decide() {
         let samples: Vec<String> = samples.collect();
         assert!(!samples.is_empty(), "{}", rule.name);
         for text in samples.iter().flat_map(|text| quotations(text)) {
-            // The texts of busy servers also count at 503. They match in any sentence, so only messages with the text
-            // in quotation marks are tested.
+            // The messages of busy servers also count at 503. They match in any sentence, so only those in quotation
+            // marks are tested.
             let is_quoted = text.contains(['\'', '"', '`']);
             let busy = (rule.family == TextFamily::Busy && is_quoted).then_some((503, 69));
             for (status, exit) in

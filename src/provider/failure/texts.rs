@@ -1,4 +1,4 @@
-//! The texts with which providers report a window overflow, and those of other failures that could be mistaken for
+//! The wording with which providers report a window overflow, and that of other failures that could be mistaken for
 //! one.
 //!
 //! [`RULES`] is a table with one row per line, in the order in which the rows are tried. A row's family is the
@@ -7,7 +7,7 @@
 //! is never mistaken for a limit on tokens *per request*. No row matches a bare number or the bare words "context"
 //! and "token".
 //!
-//! An error may quote the request or the model's output, so a text matches only the provider's own words: from the
+//! An error may quote the request or the model's output, so a rule matches only the provider's own words: from the
 //! beginning of the message, or directly after a prefix added by a gateway (see [`opening`]), up to the end of a
 //! sentence or clause. Quotations never decide, and later sentences decide only for [`TextFamily::Busy`]. The tests
 //! quote a sample of every row in several ways, and fail for a row without a sample.
@@ -27,7 +27,7 @@ use TextFamily::{Account, Busy, Ceiling, Key, Midway, Output, Shape, Size, Throt
 /// clause, but not a quotation mark or another word.
 const END: &str = r"\s*(?:$|[.,;:!()。，；…])";
 
-/// The meaning of a text.
+/// The meaning of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextFamily {
     /// A rate or subscription limit that a single request may exceed on its own.
@@ -38,7 +38,7 @@ pub(super) enum TextFamily {
     Account,
     /// The key is invalid.
     Key,
-    /// A member of the request is malformed. Such texts may quote the request.
+    /// A member of the request is malformed. Such messages may quote the request.
     Shape,
     /// The request has too many bytes.
     Size,
@@ -52,7 +52,7 @@ pub(super) enum TextFamily {
     Busy,
 }
 
-/// The meaning of a number in a text. All numbers are in tokens.
+/// The meaning of a number in a message. All numbers are in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     /// The prompt.
@@ -111,7 +111,7 @@ macro_rules! plain {
     };
 }
 
-/// All known texts, in the order in which they are tried.
+/// All rules, in the order in which they are tried.
 ///
 /// "too many tokens" and "token limit exceeded" are omitted on purpose: Bedrock and others also use them for
 /// throttling.
@@ -172,7 +172,7 @@ pub(super) static RULES: [TextRule; 74] = [
     rule("R49", Window, &[Input, Limit], r"length of prompt_tokens \(([0-9,]+)\) must be less than max_seq_len \(([0-9,]+)\)"),
     rule("R50", Window, &[Limit, Input], r"too many input tokens\. Max input tokens: ([0-9,]+), request input token count: ([0-9,]+)"),
     rule("R51", Window, &[Input, Limit], r"(?:the )?prompt is too long: ([0-9,]+), model maximum context length: ([0-9,]+)"),
-    // Shorter forms of the texts above, for server versions that word the rest differently.
+    // Shorter forms of the messages above, for server versions that word the rest differently.
     rule("R23", Window, &[Limit], r"(?:th(?:is|e) )?(?:(?:model|endpoint)'s )?maximum context length (?:is|of) ([0-9,]+)(?: tokens?)?"),
     rule("R24", Window, &[Limit], r"(?:(?:the )?(?:prompt|input|request) is )?too large for model with ([0-9,]+) maximum context length"),
     rule("R25", Window, &[Limit], r"(?:th(?:is|e) model's )?maximum prompt length is ([0-9,]+)(?: tokens?)?"),
@@ -199,7 +199,7 @@ pub(super) static RULES: [TextRule; 74] = [
     rule("U1", Busy, &[], r#"[^'"`{}\[\]]*(?:try again|retry (?:later|after|in)|please retry|overloaded|server (?:is )?busy|loading model|slow down)[^'"`{}\[\]]*"#),
 ];
 
-/// The numbers in a text, in tokens.
+/// The numbers in a message, in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
     /// The prompt.

@@ -185,7 +185,7 @@ fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     Some(Verdict { found, states_window, ..Verdict::new(class, rule.name) })
 }
 
-/// Returns the families of texts that apply at a status, apart from [`TextFamily::Ceiling`].
+/// Returns the families of rules that apply at a status, apart from [`TextFamily::Ceiling`].
 fn families(status: Option<u16>) -> &'static [TextFamily] {
     use TextFamily::{Account, Busy, Key, Midway, Output, Shape, Size, Throttle, Window};
     match status {

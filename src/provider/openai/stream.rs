@@ -160,7 +160,7 @@ impl ChatStream {
         }
     }
 
-    /// Takes reasoning: a text, or a list of parts with a text.
+    /// Takes reasoning: a string, or a list of parts with text.
     fn take_reasoning(&mut self, raw: Option<&str>) {
         let parts = raw.and_then(elements).unwrap_or_default();
         for part in parts.into_iter().filter_map(|part| Object::parse(part).ok()) {

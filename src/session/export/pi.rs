@@ -143,8 +143,8 @@ fn text_block(raw: &str) -> String {
     Members::of_type("text").raw("text", raw).into_json()
 }
 
-/// Converts a text or image block to pi's form. The JSON of any other block becomes text, because pi has
-/// no equivalent block.
+/// Converts a text or image block to pi's form. Any other block becomes text with its JSON, because pi has no
+/// equivalent block.
 fn content(raw: &str) -> String {
     let Ok(object) = Object::parse(raw) else { return text_block(&json::quote(raw)) };
     let source = object.get("source").and_then(|raw| Object::parse(raw).ok());

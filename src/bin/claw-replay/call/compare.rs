@@ -187,7 +187,7 @@ fn run(
     }
 }
 
-/// Returns the beginning of a text.
+/// Returns the beginning of `text`.
 fn cut(text: &str) -> String {
     let mut end = text.len().min(MAX_DETAIL);
     while !text.is_char_boundary(end) {

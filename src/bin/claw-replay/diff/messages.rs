@@ -55,8 +55,7 @@ fn message_at(input: &Input, wanted: usize) -> anyhow::Result<String> {
     let (mut index, mut text) = (0, String::new());
     each(input, |message| {
         if index == wanted {
-            // Break lines at escaped line feeds and between blocks, so that the lines of a text are compared one by
-            // one.
+            // Break lines at escaped line feeds and between blocks, so that text is compared line by line.
             let json = message.to_json().replace("\\n", "\n").replace("},{", "},\n{");
             text = json.chars().take(MAX_CHARS).collect();
         }

@@ -12,8 +12,8 @@ use std::path::Path;
 /// Compares two files of reports, and writes a report for each path and mode.
 ///
 /// # Errors
-/// Fails with 74 or 77 if a file cannot be read, and with 65 if a line is not a report, if a run did not come to its end,
-/// or if a file has two different reports on the same path and mode. Also fails if a report cannot be written.
+/// Fails with 74 or 77 if a file cannot be read, and with 65 if a line is not a report, if a run did not finish, or if
+/// a file has two different reports on the same path and mode. Also fails if a report cannot be written.
 pub fn compare(a: &Path, b: &Path, work: &WorkArgs) -> anyhow::Result<Totals> {
     let (old, new) = (read(a)?, read(b)?);
     let mut reporter = work.sinks.open(work.strict)?;

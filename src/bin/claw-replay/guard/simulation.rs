@@ -287,7 +287,7 @@ impl<'s> Simulation<'s> {
         pieces.map_or_else(Vec::new, |pieces| pieces.iter().map(|it| call(&it.text)).collect())
     }
 
-    /// Returns a text of nearly this many tokens, but not more.
+    /// Returns words of nearly this many tokens, but not more.
     fn words(&self, tokens: u64) -> String {
         let count = usize::try_from(tokens * 1000 / self.thousand).unwrap_or(0);
         WORD.repeat(count).trim_end().to_owned()

@@ -39,12 +39,12 @@ impl Sink for Github {
     }
 }
 
-/// Escapes a text for the message of a command. Carriage returns are escaped like the other control characters.
+/// Escapes `text` for the message of a command. Carriage returns are escaped like the other control characters.
 fn data(text: &str) -> String {
     printable_lines(text).replace('%', "%25").replace('\n', "%0A")
 }
 
-/// Escapes a text for a property of a command.
+/// Escapes `text` for a property of a command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -201,7 +201,7 @@ fn article(failure: &TestResult<'_>, path: &str, page: Option<&str>) -> String {
     )
 }
 
-/// Escapes a text of one line.
+/// Escapes one line of text.
 fn text(text: &str) -> String {
     escape(printable(text)).into_owned()
 }

@@ -118,7 +118,7 @@ fn content(result: &TestResult<'_>) -> String {
     allowed(&printable_lines(&text))
 }
 
-/// Returns a text for an attribute, on one line.
+/// Escapes `text` for an attribute, and keeps it on one line.
 fn attribute(text: &str) -> String {
     allowed(&printable(text))
 }

@@ -22,7 +22,7 @@ pub struct Markdown {
     strict: bool,
     /// The rows of the table.
     rows: String,
-    /// Folded texts below the table.
+    /// The folded sections below the table.
     details: String,
     /// The number of failures that are not in the table.
     omitted: u64,
@@ -93,7 +93,7 @@ fn detail(failure: &TestResult<'_>) -> String {
     format!("\n<details><summary>{name}</summary>\n\n{fence}\n\n</details>\n")
 }
 
-/// Escapes a text for a cell. A backslash also keeps an address from becoming a link.
+/// Escapes `text` for a cell. A backslash also keeps an address from becoming a link.
 fn cell(text: &str) -> String {
     let text = inline(&abridged(text, MAX_CELL));
     text.replace("://", "\\://").replace("www.", "www\\.")

@@ -88,7 +88,7 @@ fn of_case<'r>(report: &'r Report, case: &'r Case) -> TestResult<'r> {
     }
 }
 
-/// Returns the beginning of a text, with a mark if it is longer than `most` bytes.
+/// Returns the beginning of `text`, with a mark if it is longer than `most` bytes.
 pub fn abridged(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);

@@ -75,7 +75,7 @@ fn test_point(number: u64, result: &TestResult<'_>) -> String {
     line + "\n"
 }
 
-/// Escapes a text: an unescaped `#` would begin a directive.
+/// Escapes `text`: an unescaped `#` would begin a directive.
 fn description(text: &str) -> String {
     printable(text).replace('\\', "\\\\").replace('#', "\\#")
 }
