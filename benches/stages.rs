@@ -4,7 +4,7 @@
 //!     CLAW_BENCH=corpus.jsonl cargo bench
 //!
 //! The row below the times of a benchmark has its throughput, in bytes of the transcript. scripts/dev/bench measures
-//! whole programs, also in comparison with others.
+//! whole programs, and compares them with others.
 
 #![allow(clippy::expect_used, reason = "a benchmark cannot run without its input")]
 

@@ -9,8 +9,8 @@ claw-replay must be installed on each machine, in a directory that is in the PAT
 driver's PATH and HOME, and no other variables. Without --output, the driver collects all reports and writes them to
 standard output. With it, the executors write several files to a directory; the reports are these files, joined in the
 order of their names. `claw-replay merge` checks that the output of each worker is complete, and gives the exit status.
-If a worker ends with a status other
-than 0, 1 or 65, its task fails; Spark repeats the task, and ends with an error if it keeps failing.
+If a worker ends with a status other than 0, 1 or 65, its task fails; Spark repeats the task, and ends with an error if
+it keeps failing.
 """
 
 import argparse

@@ -16,7 +16,7 @@ mod view;
 /// Texts on which two parsers must agree.
 #[path = "../../tests/property/agree.rs"]
 mod agree;
-/// The laws that the property tests use, too.
+/// The laws, which the property tests also use.
 #[allow(dead_code, reason = "some of it is used only by the property tests")]
 #[path = "../../tests/property/any.rs"]
 mod any;

@@ -50,7 +50,7 @@ fn added_to(sandbox: &Sandbox, before: &[u8]) -> Vec<u8> {
     after[before.len()..].to_vec()
 }
 
-/// Rebuilds the file; returns the texts of the user messages and the line numbers of the findings.
+/// Rebuilds the file; returns the text of each user message and the line numbers of the findings.
 #[track_caller]
 fn rebuilt(sandbox: &Sandbox) -> (Vec<String>, Vec<u64>) {
     let run = sandbox.cmd("claw-rebuild").args(["--log", "json", FILE]).assert().success();
@@ -360,7 +360,7 @@ fn tee_prints_the_records_as_written() {
 
 // ---- redaction ------------------------------------------------------------------------------
 
-/// Two patterns; the second one matches a text that contains a match of the first.
+/// Two patterns; a match of the second one contains a match of the first.
 const PATTERNS: &str =
     "# secrets that must not be stored\nkey sk-\\w{4,}\nassignment\t(?i)token=\\S+\n";
 
@@ -842,7 +842,7 @@ fn a_session_tree_of_another_program_is_refused() {
             assert_unchanged(&sandbox, file.as_bytes());
         }
     }
-    // A transcript in claw0's first format begins with a header too, but it is not a tree.
+    // A transcript in claw0's first format also begins with a header, but it is not a tree.
     let sandbox = Sandbox::new();
     added_to(&sandbox, b"{\"type\":\"session\",\"id\":\"81efc48888b7\",\"created\":\"x\"}\n");
 }

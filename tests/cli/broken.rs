@@ -12,7 +12,7 @@ use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Sandbox};
 use crate::shapes::{HELLO, call, hello};
 
-/// Returns the smallest complete stream that contains a text.
+/// Returns the smallest complete stream that contains text.
 fn small(shape: Shape) -> &'static str {
     match shape {
         Shape::Anthropic => concat!(
@@ -240,7 +240,7 @@ fn events_after_an_error_are_ignored() {
 
 // ---- tool calls ------------------------------------------------------------------------------
 
-/// Returns a stream with a text, two tool calls and the stop reason `reason`. `input` is the raw input of the second
+/// Returns a stream with text, two tool calls and the stop reason `reason`. `input` is the raw input of the second
 /// call.
 fn calls(shape: Shape, input: &str, reason: &str) -> String {
     let all: Vec<Value> = match shape {

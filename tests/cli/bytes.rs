@@ -74,7 +74,7 @@ impl OddLine {
             assert!(reported.iter().any(|name| name == rule), "{}: {reported:?}", self.name());
         }
 
-        // Counting the tokens of long texts is slow in an unoptimised build;
+        // Counting the tokens of long messages is slow in an unoptimised build;
         // `b_7_a_line_may_be_as_long_as_memory_allows` covers them.
         if run.get_output().stdout.len() < 1 << 20 {
             let filter = |name| sandbox.cmd(name).args(["--window", "99000000"]);
@@ -244,7 +244,7 @@ fn audit_25_a_raw_carriage_return_between_values_becomes_a_space() {
     // In a string, a raw carriage return is invalid JSON.
     let raw = user("\"odd\r\"");
     sandbox.cmd("claw-append").arg(FILE).write_stdin(raw).assert().code(65);
-    // A call from another program's file is printed on one line, too.
+    // A call from another program's file is also printed on one line.
     sandbox.write("other.jsonl", call);
     let open = sandbox.cmd("claw-rebuild").args(["--open", "other.jsonl"]).assert().success();
     assert!(!open.stdout_text().contains('\r'), "a carriage return is in the output\n{open}");

@@ -14,7 +14,7 @@ use crate::conversations::{Conversation, append};
 /// The name of the transcript.
 const FILE: &str = "s.jsonl";
 
-/// Seven records: a question, a text, a call, its result and the answer; another question and its answer.
+/// Seven records: a question, some text, a call, its result and the answer; another question and its answer.
 fn conversation() -> Conversation {
     let conversation =
         Conversation::new().user("one").assistant("I look.").call("f", json!({})).result("found");
@@ -37,7 +37,7 @@ struct Damage {
     rule: &'static str,
     /// The line number of the finding.
     line: usize,
-    /// True if a complete record that follows a torn one on the same line is recovered, which is a finding too.
+    /// True if a complete record that follows a torn one on the same line is recovered, which is also a finding.
     recovered: bool,
     status: i32,
 }

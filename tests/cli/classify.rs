@@ -21,7 +21,7 @@ fn classify(sandbox: &Sandbox, status: &str, args: &[&str]) -> Cmd {
     cmd.args(["--classify", status]).args(args)
 }
 
-/// Returns each row that has a class, member or header which no earlier row has.
+/// Returns each row that has a class, member or header that no earlier row has.
 fn first_of_each_kind() -> Vec<Value> {
     let mut seen = BTreeSet::new();
     let mut rows = rows();

@@ -391,7 +391,7 @@ fn v57_files_are_listed_across_all_compactions() {
     assert_eq!(record["details"], json!({"read_files": ["b"], "modified_files": ["a"]}));
 }
 
-// ---- kept texts ----------------------------------------------------------------------------
+// ---- kept messages -------------------------------------------------------------------------
 
 #[test]
 fn n3_prompts_are_kept_verbatim() {
@@ -462,7 +462,7 @@ fn n5_pinned_messages_are_kept_regardless_of_the_limit() {
     let text = legal(&sandbox)[0]["content"].as_str().expect("a text").to_owned();
     let pinned = "\n\n[Pinned, kept as it was]\nThe rule of the house.\n\npinned result";
     assert!(text.ends_with(pinned), "{text}");
-    // The next compaction keeps them, too.
+    // The next compaction also keeps them.
     Conversation::plain(12, 100).append(&sandbox, "s.jsonl");
     sandbox.write("reply", says("They talked on."));
     assert_eq!(compacted(&sandbox, &[])["pinned"], record["pinned"]);
@@ -908,7 +908,7 @@ fn the_local_source_makes_a_summary_if_the_model_fails() {
     }
 }
 
-/// Pinned messages survive, too.
+/// Pinned messages also survive.
 #[test]
 fn the_users_rules_survive_ten_summaries_without_a_model() {
     let sandbox = Sandbox::new();

@@ -35,7 +35,7 @@ fn options_and_commands(help: &str) -> (BTreeSet<String>, Vec<String>) {
     (names, commands.filter(|name| name != "help").collect())
 }
 
-/// Returns the first group of each match of a pattern in a text.
+/// Returns the first group of each match of `pattern` in `text`.
 fn found(pattern: &str, text: &str) -> BTreeSet<String> {
     let pattern = Regex::new(pattern).expect("a pattern");
     pattern.captures_iter(text).map(|found| found[1].to_owned()).collect()

@@ -27,7 +27,7 @@ impl Conversation {
         })
     }
 
-    /// Returns a conversation described by `kinds`, one letter per message: `u` and `a` are texts, `c` is an assistant
+    /// Returns a conversation described by `kinds`, one letter per message: `u` and `a` are text, `c` is an assistant
     /// text with a call and `r` the call's result; `C` is an assistant text with two calls and `R` their results in
     /// reverse order.
     pub fn of(kinds: &str, words: usize) -> Conversation {

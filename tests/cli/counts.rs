@@ -15,7 +15,7 @@ const FILE: &str = "s.jsonl";
 /// The provider's count for the prompt of [`anchor`], which is close to our estimate.
 const COUNT: u64 = 4200;
 
-/// The records before the count, with the numbers 0 to 3: a prompt, a text, a call, and its long result.
+/// The records before the count, with the numbers 0 to 3: a prompt, some text, a call, and its long result.
 fn before() -> Conversation {
     Conversation::new().user(&words(1000)).tool(log(250))
 }

@@ -123,7 +123,7 @@ fn assert_same(name: &str, ours: &[Value], theirs: &[Value]) {
 }
 
 /// Removes Claude Code's reminders from messages. Returns the remaining messages, and the reminders. Also sorts results
-/// by id, trims user texts, and drops empty texts.
+/// by id, trims the user's text, and drops empty text.
 fn without_reminders(messages: &[Value]) -> (Vec<Value>, Vec<String>) {
     let (mut out, mut reminders) = (Vec::new(), Vec::new());
     for mut message in plain(messages) {
@@ -155,7 +155,7 @@ fn without_reminders(messages: &[Value]) -> (Vec<Value>, Vec<String>) {
     (plain(&out), reminders)
 }
 
-/// Returns a text without its reminders, which are added to `reminders`. If the text contains a task notification,
+/// Returns `text` without its reminders, which are added to `reminders`. If the text contains a task notification,
 /// returns only the notification.
 fn split_reminders(text: &str, reminders: &mut Vec<String>) -> String {
     let (begin, end) = ("<system-reminder>", "</system-reminder>");

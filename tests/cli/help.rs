@@ -52,7 +52,7 @@ fn transcript() -> Vec<u8> {
     sandbox.read("s.jsonl")
 }
 
-/// Returns a sandbox with the files that the examples name: a transcript, a text, a workspace with sessions, and
+/// Returns a sandbox with the files that the examples name: a transcript, a text file, a workspace with sessions, and
 /// tools.
 fn sandbox_for(command: &str, transcript: &[u8]) -> Sandbox {
     let sandbox = Sandbox::new();

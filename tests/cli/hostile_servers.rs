@@ -46,7 +46,7 @@ struct Row {
     within: f64,
     /// The largest permitted peak memory, in MiB.
     memory: usize,
-    /// A text that standard error contains.
+    /// Text that standard error contains.
     stderr: &'static str,
     expected: Expected,
 }

@@ -207,8 +207,8 @@ fn scripts_are_short_enough_to_read() {
     }
 }
 
-/// What only one program uses belongs to that program, and what has nothing to do with arguments and streams to a module
-/// below `cli`.
+/// Code that only one program uses belongs to that program, and code that has nothing to do with arguments and streams
+/// belongs in a module below `cli`.
 #[test]
 fn the_shared_parts_of_command_lines_are_small() {
     let lines = sources_in("src/cli").lines().count();

@@ -81,7 +81,7 @@ fn assert_equals_fresh(sandbox: &Sandbox, name: &str, paths: &[&str]) {
     assert!(own == again, "differs from a fresh index: {wrong:#?}");
 }
 
-/// Returns a transcript of `turns` turns with most types of records. `seed` varies the ids, times and texts.
+/// Returns a transcript of `turns` turns with most types of records. `seed` varies the ids, times and text.
 fn transcript(turns: usize, seed: usize) -> String {
     let mut lines = vec![
         json!({"type": "session", "id": format!("s{seed}"), "key": format!("main:cli:{seed}"),

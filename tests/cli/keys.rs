@@ -87,7 +87,7 @@ fn assert_key_is_in_no_file(sandbox: &Sandbox) {
 
 // ---- sources and headers ------------------------------------------------------
 
-/// Each source is tested with all lower-ranking sources set, too. These must not even be read: two of them have the
+/// Each source is tested with all lower-ranking sources set as well. Those must not even be read: two of them have the
 /// same rank, which would be refused.
 #[test]
 fn t2_the_key_comes_from_the_source_of_the_highest_rank_and_is_sent_in_its_header() {

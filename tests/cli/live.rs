@@ -116,7 +116,7 @@ fn control_characters_are_escaped_on_a_terminal_but_not_in_a_pipe() {
     assert_eq!(shown, "red\n\\u{1b}[31m\\u{9b}31m\\r\\u{7f}\\u{202e}evil\n");
 }
 
-/// If the reader of the text exits early, the renderer does, too: text is lost, but the reply is kept.
+/// If the reader of the text exits early, so does the renderer: text is lost, but the reply is kept.
 #[test]
 fn a_rendered_reply_is_kept_if_the_reader_of_the_text_exits_early() {
     for stream in ["", "--stream"] {

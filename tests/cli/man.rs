@@ -96,9 +96,9 @@ fn source() -> Vec<(PathBuf, String)> {
 
 struct Page {
     path: PathBuf,
-    /// Such as `claw-call.1`.
+    /// The file name, such as `claw-call.1`.
     file: String,
-    /// Such as `claw-call`.
+    /// The name of the page, such as `claw-call`.
     name: String,
     text: String,
 }
@@ -342,7 +342,7 @@ fn words_of(line: &str) -> String {
     line.split(' ').filter(|word| !is_macro(word)).map(plain).collect()
 }
 
-/// Returns the letters and digits of a text, in lower case.
+/// Returns the letters and digits of `text`, in lower case.
 fn letters(text: &str) -> String {
     text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }

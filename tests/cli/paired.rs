@@ -90,7 +90,7 @@ fn audit_01_a_reply_never_ends_in_thinking() {
             "u:p a:T+call c u:done+q",
             1,
         ),
-        // A repeated call is dropped, so the thinking before it is the end of the reply and is dropped, too.
+        // A repeated call is dropped, so the thinking before it is the end of the reply and is also dropped.
         (
             vec![
                 assistant(json!([x, used])),
@@ -101,7 +101,7 @@ fn audit_01_a_reply_never_ends_in_thinking() {
             "u:p a:x+call c u:done+q",
             1,
         ),
-        // An incomplete thinking block is dropped, too, even if it is not at the end.
+        // An incomplete thinking block is dropped even if it is not at the end.
         (vec![assistant(json!([{"type": "redacted_thinking"}, x]))], "u:p a:x u:q", 0),
         (vec![assistant(json!([{"type": "thinking", "signature": "s"}, x]))], "u:p a:x u:q", 0),
     ] {

@@ -1,5 +1,5 @@
 //! Checks README.md and its translations: the examples print what the text says, the commands that a reader would copy
-//! work, and every link has a target. The links of the other documents are checked, too. Nothing here needs a network
+//! work, and every link has a target. The links of the other documents are also checked. Nothing here needs a network
 //! or an account.
 
 use std::fs;
@@ -203,7 +203,7 @@ fn links_and_references_to_pages_have_a_target() {
         wrong.extend(broken.map(|target| format!("{file}: {target}")));
         wrong.extend(unknown_pages(&text).map(|page| format!("{file}: no page {page}")));
     }
-    // The files of the repository that manual pages name must exist, too.
+    // The files of the repository that manual pages name must also exist.
     for page in fs::read_dir(root().join("man")).expect("man") {
         let page = format!("man/{}", page.expect("an entry of man").file_name().to_string_lossy());
         let text = read(&page);
@@ -218,7 +218,7 @@ fn links_and_references_to_pages_have_a_target() {
     assert_no_complaints(&wrong);
 }
 
-/// Returns the file names of the manual pages that a text refers to, as in `claw-record(5)`, but that do not exist.
+/// Returns the file names of manual pages that `text` refers to, as in `claw-record(5)`, but that do not exist.
 fn unknown_pages(text: &str) -> impl Iterator<Item = String> {
     let is_name = |c: char| c.is_ascii_lowercase() || c == '-' || c.is_ascii_digit();
     let ends = ["(1)", "(5)", "(7)"].into_iter();

@@ -1,6 +1,6 @@
-//! claw-rebuild: transcripts of other programs become messages that a provider accepts. No content is lost,
-//! and bytes change only where they must. Options, findings, and records that change what is sent (compactions,
-//! truncations and retractions, called view records) are tested here, too.
+//! claw-rebuild: transcripts of other programs become messages that a provider accepts. No content is lost, and bytes
+//! change only where they must. Options, findings, and records that change what is sent (compactions, truncations and
+//! retractions, called view records) are also tested here.
 
 use std::collections::HashMap;
 use std::env;

@@ -46,7 +46,7 @@ fn check(sandbox: &Sandbox, args: &[&str]) -> Assert {
     sandbox.cmd("claw-replay").args(["check", "--quiet"]).args(args).assert()
 }
 
-/// The reports of a run that came to its end.
+/// The reports of a complete run.
 trait Reports {
     /// Returns the reports on standard output. Checks that the last line counts them.
     #[track_caller]

@@ -44,7 +44,7 @@ fn evaluate(sandbox: &Sandbox, shell: &[&str], arguments: &[OsString]) -> Assert
     cmd.args(["--provider", "offline"]).args(arguments).assert()
 }
 
-/// Returns texts that a shell or a parser could misinterpret.
+/// Returns strings that a shell or a parser could misinterpret.
 fn hostile() -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = [
         "plain",

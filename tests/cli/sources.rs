@@ -423,8 +423,8 @@ fn v74_sixteen_concurrent_programs_lose_no_line_of_the_log() {
     assert_eq!(keys.len(), 16, "{log:?}");
 }
 
-/// The environment variables that name a model name the conversation's. They give no default for another provider, so
-/// `--via` must state the model, too.
+/// The environment variables that name a model are for the conversation. They give no default for another provider, so
+/// `--via` must also state the model.
 #[test]
 fn m7_a_model_of_another_provider_must_be_named() {
     let sandbox = with_model();

@@ -12,7 +12,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 
 const RECORD: &str = "{\"type\":\"user\",\"content\":\"hi\"}\n";
 
-/// Files that people give instead of a transcript, their description in the error, and the advice.
+/// Files that users mistake for transcripts, their description in the error, and the advice.
 const STRANGERS: [(&str, &str, &str); 9] = [
     ("# Notes\n\nBuy milk.\n", "text", "'claw-append --user' turns text into a record"),
     ("%PDF-1.7\n1 0 obj\n", "a PDF file", "give a transcript"),

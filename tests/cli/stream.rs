@@ -14,7 +14,7 @@ use crate::common::{AssertExt, Sandbox, into_closed_pipe, kill_group};
 use crate::fake::client::{self, post, streamed};
 use crate::shapes::{HELLO, call, hello, two_calls};
 
-/// A text that a careless parser would break.
+/// Text that a careless parser would break.
 const TEXT: &str = "Caf\u{e9}, \u{65e5}\u{672c}, \u{1f600}:\n\n\t\"data: {}\" and \\u0041\r\n";
 
 /// Returns the bytes of the stream that the fake provider sends for a step.
@@ -131,7 +131,7 @@ fn a_whole_answer_to_a_streaming_request_is_accepted() {
         let (records, shown) = read(shape, Step::Reply(whole.clone()));
         assert_eq!(records[0]["content"][0]["text"], "Reply to 1 messages: hello");
         assert_eq!(shown, "Reply to 1 messages: hello\n");
-        // A whole answer that is declared as a stream is accepted, too.
+        // A whole answer that is declared as a stream is also accepted.
         let same = read(shape, Step::stream(whole.to_string().as_bytes(), 1000));
         assert_eq!(same.1, shown);
         assert_eq!(same.0[0]["content"], records[0]["content"]);

@@ -16,7 +16,7 @@ const SHOWN: &str = r"\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
 /// [`EVIL`] as JSON diagnostics show it.
 const SHOWN_JSON: &str = r"\u001b[31m\u009b31m\r\u007f\u202eevil";
 
-/// Checks that a text has only lines of printable characters.
+/// Checks that `text` has only lines of printable characters.
 #[track_caller]
 fn assert_harmless(text: &str) {
     let is_odd = |c: &char| (c.is_control() && *c != '\n') || *c == '\u{202e}';

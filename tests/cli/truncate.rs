@@ -16,7 +16,7 @@ fn with_result(result: impl Into<Value>) -> Conversation {
     Conversation::new().user("Look.").tool(result).assistant("Seen.").user("And now?")
 }
 
-/// Returns a text of exactly `characters` characters, five per token.
+/// Returns text of exactly `characters` characters, five per token.
 fn text(characters: usize) -> String {
     words(characters / 5 + 1).chars().take(characters).collect()
 }

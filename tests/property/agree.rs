@@ -1,9 +1,9 @@
-//! The law that our JSON scanner and serde_json agree about every text. The fuzz target `scan` uses this law, too.
+//! The law that our JSON scanner and serde_json agree on any input. The fuzz target `scan` also uses this law.
 
 use clawutils::json::{self, Object};
 use serde_json::value::RawValue;
 
-/// The largest number of texts to compare. Without a limit, deeply nested text would be read again at every level.
+/// The largest number of values to compare. Without a limit, deeply nested text would be read again at every level.
 const MAX_TEXTS: usize = 100;
 
 /// Returns true if `text` is an object. Also compares the two parsers on the objects and arrays inside it, up to

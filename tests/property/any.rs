@@ -1,4 +1,4 @@
-//! Laws for any bytes that are read as a transcript. The fuzz targets use these laws, too.
+//! Laws for any bytes that are read as a transcript. The fuzz targets also use these laws.
 
 use super::rules;
 use clawutils::input::Input;

@@ -28,9 +28,9 @@ struct Session {
     file: File,
     /// The same transcript without the operations.
     plain: File,
-    /// The user's texts in the added turns.
+    /// The prompts of the added turns.
     user_texts: Vec<String>,
-    /// The texts in `user_texts` that are pinned.
+    /// The prompts in `user_texts` that are pinned.
     pinned: Vec<String>,
     /// True if compactions have a target size; then text that is not pinned may be dropped.
     has_target: bool,

@@ -204,7 +204,7 @@ impl Generator<'_> {
         self.add(body);
     }
 
-    /// Returns content with one text.
+    /// Returns content with one piece of text.
     fn words(&mut self, is_string: bool) -> Content {
         let mark = self.mark();
         Content { is_string, pieces: vec![Piece::Text(mark, self.choices.of_these(TAILS))] }

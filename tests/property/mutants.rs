@@ -13,7 +13,7 @@ const MUTANTS_IN_FULL: usize = 10_000_000;
 /// The longest record to change, in bytes; longer records would only take more time.
 const LONGEST: usize = 2000;
 
-/// JSON texts with syntax that is rare in transcripts.
+/// JSON with syntax that is rare in transcripts.
 const ODD: &[&str] = &[
     "{}",
     " { \"a\" : [ ] , \"b\" : { } } ",

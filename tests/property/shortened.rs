@@ -24,7 +24,7 @@ const PIECES: [&str; 9] = [
     "👩‍👩‍👧",
 ];
 
-/// Returns random content for a result: a text, or a list of texts and images in any order.
+/// Returns random content for a result: a string, or a list of text blocks and images in any order.
 fn content(choices: &mut Choices) -> Value {
     let mut text = |most: usize| -> String {
         let unit: String = (0..1 + choices.below(4)).map(|_| choices.of_these(&PIECES)).collect();
@@ -44,8 +44,8 @@ fn content(choices: &mut Choices) -> Value {
     (0..count).map(block).collect()
 }
 
-/// Returns the original text that the truncation records of a result describe: a string, or the non-blank texts of a
-/// list, joined.
+/// Returns the original text that the truncation records of a result describe: a string, or the non-blank text blocks
+/// of a list, joined.
 fn text_of(content: &Value) -> String {
     let block_text = |block: &Value| {
         block["text"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)

@@ -22,7 +22,7 @@ fn shown(bytes: &[u8], format: Format) -> Result<String, String> {
     String::from_utf8(out).map_err(|error| error.to_string())
 }
 
-/// Returns the marks in a text. A mark is a letter and a number.
+/// Returns the marks in `text`. A mark is a letter and a number.
 fn marks(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let is_mark = |word: &&str| {
@@ -264,7 +264,7 @@ const PIECES: &[&str] = &[
     "\0",
 ];
 
-/// Checks a text made of [`PIECES`] that stands in the members of records of several types.
+/// Checks text made of [`PIECES`] in the members of records of several types.
 pub fn of_texts(choices: &mut Choices) -> Law {
     let mut text = String::new();
     for _ in 0..1 + choices.below(24) {

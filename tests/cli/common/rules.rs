@@ -594,7 +594,7 @@ const TOKENS_PER_IMAGE: u64 = 1500;
 /// Returns the number of tokens in a request's prompt: a quarter of the bytes of all text, rounded up, plus a fixed
 /// number for each message and each image.
 ///
-/// Text is the system prompt, the tools and the inputs of calls as compact JSON, thinking, and all texts inside and
+/// Text is the system prompt, the tools and the inputs of calls as compact JSON, thinking, and all text inside and
 /// outside tool results. A document that is not plain text counts as an image. This count is deliberately different
 /// from the estimates of the programs under test.
 pub fn count_tokens(body: &Value) -> u64 {

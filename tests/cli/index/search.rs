@@ -71,7 +71,7 @@ fn results_can_be_filtered_and_name_the_transcript_and_the_turn() {
     assert_eq!(search(&["answer", "--since", "2026-01-03"]).len(), 10);
     let found = search(&["answer", "1004"]);
     assert_eq!((found.len(), &found[0]["turn"]), (1, &json!(5)));
-    // Phrases are found, too.
+    // Phrases are also found.
     assert!(search(&["\"a file\""]).len() > 15);
     let text = index(&sandbox, "i.db", &["search", "answer", "1004"]).success().stdout_text();
     let path = sandbox.path("d/a.jsonl").canonicalize().expect("a path");

@@ -93,7 +93,7 @@ fn an_index_updated_in_steps_equals_one_made_at_once() {
     for (name, text) in samples() {
         let sandbox = Sandbox::new();
         let bytes = text.as_bytes();
-        // The steps end in the middle of lines, too.
+        // Some steps end in the middle of a line.
         let cuts: Vec<usize> = (1..=7).map(|part| bytes.len() * part / 7).collect();
         let mut from = 0;
         for to in cuts {

@@ -71,7 +71,7 @@ pub fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
     seen.ok()
 }
 
-/// Returns the texts of the records of type `kind` in a transcript of `tests/data`, with control characters escaped as
+/// Returns the text of each record of type `kind` in a transcript of `tests/data`, with control characters escaped as
 /// on the page.
 fn record_texts(name: &str, kind: &str) -> Vec<String> {
     let text = fs::read_to_string(data(name)).expect("a transcript");
