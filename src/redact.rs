@@ -135,7 +135,7 @@ impl Pattern {
         let regex = Regex::new(regex.trim_start())
             .map_err(|error| format!("invalid regular expression: {error}"))?;
         if regex.is_match("") {
-            return Err(format!("'{regex}' matches the empty text"));
+            return Err(format!("'{regex}' matches the empty string"));
         }
         Ok(Pattern { kind: kind.to_owned(), regex })
     }
@@ -338,7 +338,7 @@ mod tests {
             ),
             ("key", "'p' line 1: no regular expression after kind 'key'"),
             ("k/y x", "'p' line 1: invalid kind 'k/y': use letters"),
-            ("key x*", "'p' line 1: 'x*' matches the empty text"),
+            ("key x*", "'p' line 1: 'x*' matches the empty string"),
             ("# nothing\n", "'p': it has no patterns"),
         ] {
             let error = Patterns::read("p", file.as_bytes()).unwrap_err();

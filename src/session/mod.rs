@@ -31,9 +31,9 @@ pub struct SessionEntry {
     pub agent: String,
     /// The path of its transcript.
     pub path: PathBuf,
-    /// Its key, or an empty text.
+    /// Its key, or an empty string.
     pub key: String,
-    /// Its label, or an empty text.
+    /// Its label, or an empty string.
     pub label: String,
     /// The time of its creation.
     pub created: i64,

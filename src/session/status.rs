@@ -29,7 +29,7 @@ pub struct SessionStatus {
     pub errors: u64,
     /// Lines that could not be read, or could be read only in part.
     pub findings: u64,
-    /// The model of the newest reply, or an empty text.
+    /// The model of the newest reply, or an empty string.
     pub model: String,
     /// The token usage of all calls, including those for summaries.
     pub used: Counts,

@@ -193,7 +193,7 @@ impl<'o, W: Write> Page<'o, W> {
         )
     }
 
-    /// Returns the time of day as HTML; an empty text if the time is unknown.
+    /// Returns the time of day as HTML; an empty string if the time is unknown.
     fn time(&self, time: Option<i64>) -> String {
         let exact = time.and_then(|time| Timestamp::from_microsecond(time).ok());
         let both = exact.zip(words::clock(time, &self.options.zone));

@@ -23,7 +23,7 @@ const MAX_NAMED: usize = 6;
 /// The maximum number of rows in the table.
 const MAX_ROWS: usize = 500;
 
-/// Returns the chart as a figure; an empty text if there are no requests.
+/// Returns the chart as a figure; an empty string if there are no requests.
 pub fn figure(chart: &Chart) -> String {
     let requests = chart.points.iter().filter(|point| is_request(point)).count();
     if requests == 0 {

@@ -171,7 +171,7 @@ impl<W: Write> Stream<W> {
     }
 }
 
-/// Returns the opening line of a fenced code block; an empty text if it is very long, and for other blocks.
+/// Returns the opening line of a fenced code block; an empty string if it is very long, and for other blocks.
 fn open_fence(block: &str) -> String {
     let line = block.split_inclusive('\n').next().unwrap_or_default();
     let is_fence = line.starts_with("```") || line.starts_with("~~~");

@@ -82,7 +82,7 @@ fn an_incomplete_stream_ends_with_69_and_no_reply() {
         once(shape, text.as_bytes()).success().stdout(contains("\u{e9}")).stderr("\u{e9}\n");
         // Cut at the start, inside a character, after the first line, and before the last byte that matters.
         // Ollama's last line needs no line feed.
-        let character = text.find('\u{e9}').expect("a text") + 1;
+        let character = text.find('\u{e9}').expect("a string") + 1;
         let line = text.find('\n').expect("a line") + 1;
         let last = text.len() - 1 - usize::from(shape == Shape::Ollama);
         for at in [0, character, line, last] {

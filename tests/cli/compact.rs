@@ -404,7 +404,7 @@ fn n3_prompts_are_kept_verbatim() {
     conversation.append(&sandbox, "s.jsonl");
     let record = compacted(&sandbox, &[]);
     assert_eq!(record["kept_user"][0], wish);
-    let text = legal(&sandbox)[0]["content"].as_str().expect("a text").to_owned();
+    let text = legal(&sandbox)[0]["content"].as_str().expect("a string").to_owned();
     assert!(text.contains(wish), "{text}");
 }
 
@@ -419,7 +419,7 @@ fn keep_user_limits_the_kept_prompts() {
         let run = compact(&sandbox, &["--keep-user", limit]);
         let kept = run.success().json_one()["kept_user"].clone();
         let texts = kept.as_array().expect("a list").iter();
-        texts.map(|text| text.as_str().expect("a text").to_owned()).collect::<Vec<_>>()
+        texts.map(|text| text.as_str().expect("a string").to_owned()).collect::<Vec<_>>()
     };
     let first =
         |texts: &[String]| texts.iter().map(|text| text[..6].to_owned()).collect::<Vec<_>>();
@@ -440,7 +440,7 @@ fn the_prompt_at_the_limit_is_shortened_with_a_marker() {
         .fold(conversation, |conversation, _| conversation.user("more").assistant(&words(50)))
         .append(&sandbox, "s.jsonl");
     let record = compacted(&sandbox, &["--keep-user", "500"]);
-    let text = record["kept_user"][0].as_str().expect("a text");
+    let text = record["kept_user"][0].as_str().expect("a string");
     assert!(text.starts_with("wish snow") && text.ends_with("end of it"), "{text}");
     assert!(text.contains(" left out, sha256 ") && text.len() < 2500, "{text}");
 }
@@ -459,7 +459,7 @@ fn n5_pinned_messages_are_kept_regardless_of_the_limit() {
     let record = compacted(&sandbox, &["--keep-user", "0"]);
     assert_eq!(record["pinned"], json!(["The rule of the house.", "pinned result"]));
     assert_eq!(record["kept_user"], json!([]));
-    let text = legal(&sandbox)[0]["content"].as_str().expect("a text").to_owned();
+    let text = legal(&sandbox)[0]["content"].as_str().expect("a string").to_owned();
     let pinned = "\n\n[Pinned, kept as it was]\nThe rule of the house.\n\npinned result";
     assert!(text.ends_with(pinned), "{text}");
     // The next compaction also keeps them.
@@ -526,7 +526,7 @@ fn results_are_shortened_and_thinking_is_dropped_in_the_request() {
     // A smaller window shortens results more.
     for (window, max_length) in [("200000", 26_000), ("7000", 8000)] {
         let run = plan(&sandbox, &["--window", window]).assert();
-        let request = run.success().json_one()["content"].as_str().expect("a text").to_owned();
+        let request = run.success().json_one()["content"].as_str().expect("a string").to_owned();
         assert!(!request.contains("secret thoughts"), "thinking is in the request");
         assert!(request.len() < max_length, "{}", request.len());
         for part in
@@ -559,7 +559,7 @@ fn n8_the_prompt_and_the_focus_can_be_set() {
     Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
     sandbox.write("prompt", "Fasse zusammen.\n");
     let own = plan(&sandbox, &["--prompt", "prompt", "--focus", "the names"]).assert();
-    let text = own.success().json_one()["content"].as_str().expect("a text").to_owned();
+    let text = own.success().json_one()["content"].as_str().expect("a string").to_owned();
     let start = "Fasse zusammen.\nPay special attention to this: the names\n\n<conversation ";
     assert!(text.starts_with(start), "{text}");
     plan(&sandbox, &["--prompt", "missing"]).assert().code(74).stderr(contains("'missing'"));

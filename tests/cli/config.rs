@@ -51,7 +51,7 @@ impl Sample {
             .as_array()
             .expect("an array")
             .iter()
-            .map(|it| it.as_str().expect("a text").into())
+            .map(|it| it.as_str().expect("a string").into())
             .collect();
         let is_negative = flag == format!("--no-{key}");
         let is_list = setting["list"] == json!(true);

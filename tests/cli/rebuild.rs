@@ -655,7 +655,7 @@ fn record_finds_the_results_of_claw0_by_offset() {
             let record: Value = serde_json::from_str(line).expect("JSON");
             if record["type"] == "tool_result" {
                 let whole = record["content"].as_str().or(record["output"].as_str());
-                let mut whole = whole.expect("a text").to_owned();
+                let mut whole = whole.expect("a string").to_owned();
                 if !whole.ends_with('\n') {
                     whole.push('\n');
                 }

@@ -38,7 +38,7 @@ fn replay(name: &str, args: &[&str]) -> Assert {
         cmd = cmd.args(["--max-tokens", &tokens.to_string()]);
     }
     if let Some(system) = body.get("system") {
-        sandbox.write("system", system.as_str().expect("a text"));
+        sandbox.write("system", system.as_str().expect("a string"));
         cmd = cmd.args(["--system", "system"]);
     }
     if let Some(tools) = body.get("tools") {

@@ -78,7 +78,7 @@ impl Reports for Assert {
 
 /// Returns the member `name`, a string, of each report.
 fn each(reports: &[Value], name: &str) -> Vec<String> {
-    let text = |report: &Value| report[name].as_str().expect("a text").to_owned();
+    let text = |report: &Value| report[name].as_str().expect("a string").to_owned();
     reports.iter().map(text).collect()
 }
 

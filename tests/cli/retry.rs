@@ -64,7 +64,7 @@ fn summary(sandbox: &Sandbox) -> String {
     let messages = rebuild(sandbox, "s.jsonl");
     let first = messages.lines().next().unwrap_or_default();
     let first: Value = serde_json::from_str(first).expect("a message");
-    first["content"].as_str().expect("a text").to_owned()
+    first["content"].as_str().expect("a string").to_owned()
 }
 
 fn last(sandbox: &Sandbox) -> Value {

@@ -49,7 +49,7 @@ pub fn asked(sandbox: &Sandbox, n: usize) -> String {
     let messages = sandbox.read_json(&format!("stdin.{n}"));
     let [message] = messages.as_slice() else { panic!("expected one message: {messages:?}") };
     assert_eq!(message["role"], "user");
-    message["content"].as_str().expect("a text").to_owned()
+    message["content"].as_str().expect("a string").to_owned()
 }
 
 /// Runs `claw-compact --record` on the messages of `s.jsonl`. The record is not appended.

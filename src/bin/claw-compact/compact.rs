@@ -273,7 +273,7 @@ fn nothing_to_gain(task: &Task<'_, '_>) -> String {
     }
 }
 
-/// Describes the largest message if it alone takes at least half of the budget. Otherwise returns an empty text.
+/// Describes the largest message if it alone takes at least half of the budget. Otherwise returns an empty string.
 fn largest(task: &Task<'_, '_>) -> String {
     let sizes = task.messages.iter().map(|message| task.gauge.message(message));
     let Some((at, size)) = sizes.enumerate().max_by_key(|(_, size)| *size) else {

@@ -172,7 +172,7 @@ fn the_part_of_the_earlier_file_that_a_rollout_file_continues_is_read_first() {
         sandbox.write(&path, lines.concat());
         let messages = plain(&run(&sandbox, &["claw-rebuild", &path]));
         let blocks = messages.iter().flat_map(|it| it["content"].as_array().expect("blocks"));
-        let texts: Vec<&str> = blocks.map(|it| it["text"].as_str().expect("a text")).collect();
+        let texts: Vec<&str> = blocks.map(|it| it["text"].as_str().expect("a string")).collect();
         assert_eq!(texts.join(" "), words, "{path}");
         let mut found = sandbox.cmd("claw-check").arg(&path).assert().json();
         found.retain(|it| it["rule"] != "open-mode");

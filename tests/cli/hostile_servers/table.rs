@@ -325,7 +325,7 @@ pub fn huge() -> Vec<Row> {
         ..row("a huge answer", shape, acts, status, expected)
     };
     let body = whole(Shape::Anthropic, "{}");
-    let (first, last) = body.split_once("{}").expect("a text");
+    let (first, last) = body.split_once("{}").expect("a string");
     let flood = |size: usize| Act::Flood(vec![b'x'; MIB], size);
     let piece = begin(Shape::OpenAi, &"x".repeat(MIB / 2));
     let events = vec![send(stream_head(Shape::OpenAi)), Act::Flood(piece.into_bytes(), 70 * MIB)];

@@ -50,7 +50,7 @@ fn hashes(input: &Input) -> anyhow::Result<Vec<[u8; 16]>> {
     Ok(hashes)
 }
 
-/// Returns the message with this index as JSON, broken into lines for the comparison; an empty text if there is none.
+/// Returns the message with this index as JSON, broken into lines for the comparison; an empty string if there is none.
 fn message_at(input: &Input, wanted: usize) -> anyhow::Result<String> {
     let (mut index, mut text) = (0, String::new());
     each(input, |message| {

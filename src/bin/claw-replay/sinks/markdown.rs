@@ -84,7 +84,7 @@ fn row(path: &str, failure: &TestResult<'_>) -> String {
     format!("| {path} | {case} | {line} | {message} |\n")
 }
 
-/// Returns a folded block with the detail of a failure, or an empty text if there is none.
+/// Returns a folded block with the detail of a failure, or an empty string if there is none.
 fn detail(failure: &TestResult<'_>) -> String {
     let Some(detail) = failure.detail.filter(|detail| !detail.is_empty()) else {
         return String::new();
