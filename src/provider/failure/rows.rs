@@ -1,6 +1,6 @@
 //! The user's additions to the table of error messages, for gateways whose errors are worded differently.
 
-use super::texts::{Numbers, parse};
+use super::texts::{Numbers, is_shortened, parse};
 use super::{FailureClass, opening};
 use regex::{Captures, Regex, RegexBuilder};
 
@@ -42,7 +42,9 @@ impl Rows {
             let found = row.text.captures(text)?;
             let matched = found.get(0).and_then(|all| text.get(all.start()..))?;
             let is_at_opening = opening::all(text).contains(&matched);
-            Some((row.class, row.name.as_str(), numbers(&found), is_at_opening))
+            let numbers =
+                if is_shortened(&found, text) { Numbers::default() } else { numbers(&found) };
+            Some((row.class, row.name.as_str(), numbers, is_at_opening))
         })
     }
 }

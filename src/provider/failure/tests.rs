@@ -118,6 +118,31 @@ fn each_overflow_text_gives_its_rule_and_its_numbers() {
     }
 }
 
+#[test]
+fn audit_09_a_text_that_a_gateway_shortened_has_no_incomplete_number() {
+    let numbers = |text: &str| {
+        let failure = classify(400, &error(text));
+        [failure.actual, failure.limit, failure.requested_output, failure.output_cap]
+    };
+    let mut lost = 0;
+    for &(rule, .., text) in OVERFLOWS {
+        let mut whole: Vec<u64> = numbers(text).into_iter().flatten().collect();
+        let plain = text.replace(',', "");
+        whole.extend(
+            plain.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse::<u64>().ok()),
+        );
+        let ends = text.char_indices().filter(|(_, c)| c.is_ascii_digit());
+        for (end, ellipsis) in ends.flat_map(|(at, _)| [(at + 1, "..."), (at + 1, "…")]) {
+            let cut = format!("{}{ellipsis}", &text[..end]);
+            let found = numbers(&cut);
+            lost += usize::from(found == [None; 4]);
+            let mut all = found.iter().flatten();
+            assert!(all.all(|number| whole.contains(number)), "{rule}: {found:?} in {cut}");
+        }
+    }
+    assert!(lost > 100, "{lost}");
+}
+
 /// Reads the rows of tests/data/failures.ndjson. Some of them are also tested through claw-call.
 fn rows() -> Vec<Value> {
     let text = include_str!("../../../tests/data/failures.ndjson");

@@ -220,8 +220,14 @@ pub(super) fn find(text: &str, families: &[TextFamily]) -> Option<(&'static Text
     let mut rows = RULES.iter().filter(|rule| families.contains(&rule.family));
     rows.find_map(|rule| {
         let regex = rule.regex()?;
-        let found = openings.iter().find_map(|text| regex.captures(text))?;
-        Some((rule, numbers(rule.groups, &found)))
+        let (found, text) =
+            openings.iter().find_map(|text| Some((regex.captures(text)?, *text)))?;
+        let numbers = if is_shortened(&found, text) {
+            Numbers::default()
+        } else {
+            numbers(rule.groups, &found)
+        };
+        Some((rule, numbers))
     })
 }
 
@@ -247,6 +253,13 @@ fn numbers(groups: &[Group], found: &Captures<'_>) -> Numbers {
         numbers.limit.zip(over).and_then(|(limit, over): (u64, _)| limit.checked_add(over));
     numbers.input = numbers.input.or(rest).or(beyond);
     numbers
+}
+
+/// Returns true if an ellipsis follows a number that was found in `text`. A gateway has then shortened the text, and the
+/// number may have had more digits.
+pub(super) fn is_shortened(found: &Captures<'_>, text: &str) -> bool {
+    let mut rests = found.iter().skip(1).flatten().map(|digits| &text[digits.end()..]);
+    rests.any(|rest| rest.starts_with("...") || rest.starts_with('…'))
 }
 
 /// Parses a decimal number, with or without commas between its digits.
