@@ -1,8 +1,8 @@
 //! Laws that hold for every transcript, tried on thousands of generated transcripts.
 //!
 //! [`generate`] makes a conversation from a seed, [`records`] writes it, and [`model`] states what its messages
-//! must contain. [`any`], [`laws`], [`views`], [`chains`] and [`shown`] are the laws; [`ids`], [`pairs`],
-//! [`shortened`] and [`trees`] are laws that make their own transcripts. A conversation that breaks a law is reduced by
+//! must contain. [`any`], [`laws`], [`views`], [`chains`] and [`shown`] are the laws; [`budgets`],
+//! [`ids`], [`pairs`], [`shortened`] and [`trees`] are laws that make their own transcripts. A conversation that breaks a law is reduced by
 //! dropping records as long as it still breaks the law. `CLAW_TEST_FULL=1` tries a million conversations,
 //! `CLAW_TEST_SEED=n` only the one with that seed.
 //!
@@ -21,6 +21,7 @@
 
 mod agree;
 mod any;
+mod budgets;
 mod chains;
 mod choices;
 mod generate;
@@ -170,6 +171,22 @@ fn audit_02_results_that_are_shortened_repeatedly_can_be_restored() {
         if let Err(why) = shortened::repeatedly(seed) {
             panic!("seed {seed}: {why}");
         }
+    }
+}
+
+#[test]
+fn i6_what_is_shortened_or_compacted_to_a_budget_is_within_it() {
+    let is_full = env::var_os("CLAW_TEST_FULL").is_some();
+    let cases = if is_full { CONVERSATIONS } else { CONVERSATIONS / 40 };
+    let mut tried = budgets::Tried::default();
+    for seed in 0..cases {
+        if let Err(why) = budgets::are_kept(seed, &mut tried) {
+            panic!("seed {seed}: {why}");
+        }
+    }
+    let budgets::Tried { shortened, shortest, compacted, too_large } = tried;
+    for outcome in [shortened, shortest, compacted, too_large] {
+        assert!(outcome > cases / 10, "{shortened} {shortest} {compacted} {too_large} of {cases}");
     }
 }
 
