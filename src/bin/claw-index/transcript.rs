@@ -88,6 +88,14 @@ impl Outcome {
     }
 }
 
+/// Returns the keys of all sessions in the index.
+pub fn keys(database: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut select =
+        database.prepare("SELECT session_key FROM transcripts ORDER BY session_key")?;
+    let keys = select.query_map([], |row| row.get(0))?;
+    keys.collect()
+}
+
 /// Returns the states of the transcripts among `files`, by the keys of their sessions. If a directory was searched or
 /// there are many files, returns those of all transcripts in the index.
 pub fn states(
@@ -157,24 +165,29 @@ fn delete_texts(database: &Connection, range: [i64; 2]) -> rusqlite::Result<()> 
 
 /// Brings the rows of a transcript up to date. If `is_full`, always reads all of it.
 ///
+/// The database is locked before the file is opened. So if several updates run at the same time, each of them sees the
+/// file in the same state as the one before it, or in a later one, and the last one decides.
+///
 /// # Errors
 /// If the transcript cannot be read or the database cannot be written to.
 pub fn update(
     database: &Connection,
     inserter: &mut Inserter<'_>,
-    (file, stamp): (&FoundFile, Stamp),
+    file: &FoundFile,
     (redaction, is_full): (&Redaction, bool),
 ) -> anyhow::Result<Outcome> {
+    let change = Transaction::new_unchecked(database, TransactionBehavior::Immediate)?;
     let source = open_file(&file.path)?;
+    let stamp = file.stamp_now()?;
     let input = match DialectArgs::default().open(source.clone()) {
         Ok(input) => input,
         Err(error) if exit::status(&error) == Exit::Data && !file.is_given => {
-            delete(database, &file.key())?;
+            delete(&change, &file.key())?;
+            change.commit()?;
             return Ok(Outcome::NotATranscript);
         }
         Err(error) => return Err(error),
     };
-    let change = Transaction::new_unchecked(database, TransactionBehavior::Immediate)?;
     let key = file.key();
     let before = change
         .query_row("SELECT * FROM transcripts WHERE session_key = ?", [&key], state)

@@ -11,7 +11,7 @@ use clawutils::exit::{self, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::record;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -185,10 +185,9 @@ impl Updater {
             }
             done.fetch_add(1, Ordering::Relaxed);
         }
-        for key in missing(files, &known) {
-            remove(database, key)?;
+        for key in remove_missing(database, files)? {
             totals.removed += 1;
-            changed("removed", key)?;
+            changed("removed", &key)?;
         }
         Ok(totals)
     }
@@ -221,7 +220,7 @@ impl Updater {
             return Ok(Some(Outcome::Unchanged));
         }
         let how = (&self.redaction, self.is_full);
-        match transcript::update(&self.database, inserter, (file, stamp), how) {
+        match transcript::update(&self.database, inserter, file, how) {
             Err(error) if exit::status(&error) == Exit::Io && is_missing(&file.path) => Ok(None),
             outcome => outcome.map(Some),
         }
@@ -243,14 +242,25 @@ fn remove(database: &Connection, key: &str) -> rusqlite::Result<()> {
     change.commit()
 }
 
-/// Returns the keys of the sessions in searched directories whose files no longer exist, sorted.
-fn missing<'k>(files: &Files, known: &'k HashMap<String, ReadState>) -> Vec<&'k String> {
+/// Removes the sessions in searched directories whose files no longer exist, and returns their keys.
+///
+/// The sessions are read while the database is locked. Another update may have added one since this update began, and its
+/// file may have been deleted after that.
+fn remove_missing(database: &Connection, files: &Files) -> rusqlite::Result<Vec<String>> {
+    if files.directories.is_empty() {
+        return Ok(Vec::new());
+    }
     let found: HashSet<String> = files.found.iter().map(FoundFile::key).collect();
     let is_searched =
-        |key: &&String| files.directories.iter().any(|directory| key.starts_with(directory));
+        |key: &String| files.directories.iter().any(|directory| key.starts_with(directory));
     // A file that was not found may still exist: its directory may be unreadable.
-    let is_gone = |key: &&String| !found.contains(*key) && is_missing(Path::new(key));
-    let mut gone: Vec<&String> = known.keys().filter(is_searched).filter(is_gone).collect();
-    gone.sort();
-    gone
+    let is_gone = |key: &String| !found.contains(key) && is_missing(Path::new(key));
+    let change = Transaction::new_unchecked(database, TransactionBehavior::Immediate)?;
+    let mut keys = transcript::keys(&change)?;
+    keys.retain(|key| is_searched(key) && is_gone(key));
+    for key in &keys {
+        transcript::delete(&change, key)?;
+    }
+    change.commit()?;
+    Ok(keys)
 }

@@ -68,7 +68,9 @@ fn a_turn_and_each_change_of_sessions_update_the_index() {
     run(&sandbox, "claw-session delete three").success();
     await_count(&sandbox, "i.db", prompts, 3);
     await_count(&sandbox, "i.db", sessions, 2);
-    run(&sandbox, "claw-session import s.jsonl && claw-session expire --max 0").success();
+    run(&sandbox, "claw-session import s.jsonl").success();
+    await_count(&sandbox, "i.db", sessions, 3);
+    run(&sandbox, "claw-session expire --max 0").success();
     await_count(&sandbox, "i.db", sessions, 2);
     assert_equals_fresh(&sandbox, "i.db", &["workspace/.sessions", "s.jsonl"]);
 }

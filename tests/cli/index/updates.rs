@@ -3,9 +3,11 @@
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::thread;
 use std::time::Duration;
 
 use predicates::str::contains;
+use rusqlite::{Connection, TransactionBehavior};
 use serde_json::json;
 
 use super::{assert_equals_fresh, dump, index, rows, transcript};
@@ -298,6 +300,35 @@ fn a_retracted_record_is_marked_until_its_retraction_is_retracted() {
     );
     assert_eq!(retracted(), 0);
     assert_equals_fresh(&sandbox, "i.db", &["s.jsonl"]);
+}
+
+/// Two updates run while a third program holds the database, so they end in any order. Between their starts, a file
+/// grows and another one is deleted.
+#[test]
+fn of_two_updates_the_one_that_writes_last_has_read_the_latest_state() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/kept.jsonl", transcript(1, 0));
+    index(&sandbox, "i.db", &["update", "d"]).success();
+    let mut holder = Connection::open(sandbox.path("i.db")).expect("a database");
+    for n in 1..4 {
+        sandbox.write("d/grown.jsonl", transcript(n, n));
+        sandbox.write("d/deleted.jsonl", transcript(n, n));
+        let held = holder.transaction_with_behavior(TransactionBehavior::Immediate);
+        let held = held.expect("the lock");
+        let update = || {
+            let update = sandbox.cmd("claw-index").args(["--db", "i.db", "update", "d"]).spawn();
+            thread::sleep(Duration::from_millis(100));
+            update
+        };
+        let mut first = update();
+        sandbox.write("d/grown.jsonl", transcript(n + 5, n));
+        fs::remove_file(sandbox.path("d/deleted.jsonl")).expect("a file");
+        let mut second = update();
+        held.rollback().expect("a rollback");
+        assert!(first.wait().expect("a status").success());
+        assert!(second.wait().expect("a status").success());
+        assert_equals_fresh(&sandbox, "i.db", &["d"]);
+    }
 }
 
 #[test]
