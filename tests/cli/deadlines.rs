@@ -3,7 +3,6 @@
 use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Child;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, mpsc};
 use std::thread;
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 use predicates::str::contains;
 
 use crate::common::pty::{CTRL_C, Pty, can_run};
-use crate::common::{Cmd, Sandbox, receives_signal};
+use crate::common::{Cmd, Sandbox, receives_signal, send};
 use crate::conversations::{Conversation, rebuild_meta};
 use crate::summaries::{compacted, with_model};
 
@@ -49,11 +48,6 @@ fn wait_for(what: &str, is_so: impl Fn() -> bool) {
         assert!(begun.elapsed() < Duration::from_secs(20), "no {what}");
         thread::sleep(Duration::from_millis(5));
     }
-}
-
-fn kill(child: &Child, name: &str) {
-    let sent = crate::common::kill_command().args(["-s", name, &child.id().to_string()]).status();
-    assert!(sent.is_ok_and(|status| status.success()));
 }
 
 /// A transcript with a stub summary and with further messages to summarise, and the messages rebuilt from it.
@@ -127,7 +121,7 @@ fn assert_signal_ends(program: &str, args: &[&str], name: &str, number: i32) {
     let mut child = cmd.spawn();
     wait_for("call", || sandbox.exists("begun"));
     let begun = Instant::now();
-    kill(&child, name);
+    send(name, child.id());
     let end = child.wait().expect("an exit status");
     let took = begun.elapsed();
     assert!(took < AT_ONCE, "{program} {name}: {took:?}");
@@ -211,7 +205,7 @@ fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
             let mut child = turn(&sandbox, &url, args).spawn();
             wait_for("request", || count.load(Ordering::SeqCst) == 1);
             let begun = Instant::now();
-            kill(&child, name);
+            send(name, child.id());
             // Both outputs can be read to their end only if no process keeps them open.
             let mut output = String::new();
             let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
@@ -235,11 +229,11 @@ fn audit_12_ignored_signals_stay_ignored() {
     let env = [("CLAW_PROVIDER", "openai"), ("CLAW_MODEL", "m"), ("CLAW_BASE_URL", &url)];
     let mut child = sandbox.sh(script).envs(env).env("TMPDIR", sandbox.dir()).spawn();
     wait_for("request", || count.load(Ordering::SeqCst) == 1);
-    kill(&child, "HUP");
-    kill(&child, "INT");
+    send("HUP", child.id());
+    send("INT", child.id());
     thread::sleep(Duration::from_millis(300));
     assert!(child.try_wait().expect("the state of the process").is_none());
-    kill(&child, "TERM");
+    send("TERM", child.id());
     assert_eq!(child.wait().expect("an exit status").code(), Some(143));
     sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").assert().stdout("s.jsonl\n");
 }
@@ -254,7 +248,7 @@ fn audit_12_tools_survive_an_ignored_hangup() {
     let script = "trap '' HUP; exec claw-exec --tools box calls >results";
     let mut child = sandbox.sh(script).spawn();
     wait_for("tool", || sandbox.exists("workspace/begun"));
-    kill(&child, "HUP");
+    send("HUP", child.id());
     thread::sleep(Duration::from_millis(100));
     sandbox.write("workspace/go", "");
     assert!(child.wait().expect("an exit status").success());

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{AssertExt, Cmd, Sandbox, receives_signal};
+use crate::common::{AssertExt, Cmd, Sandbox, receives_signal, send_to_group};
 use crate::conversations::{Conversation, log, rebuild, words};
 use crate::shapes::{HELLO, call};
 
@@ -23,18 +23,11 @@ fn signals() -> Vec<(&'static str, i32)> {
     SIGNALS.into_iter().filter(|(_, number)| receives_signal(*number)).collect()
 }
 
-/// Sends a signal to a program and its process group.
-fn signal(child: &Child, name: &str) {
-    let group = format!("-{}", child.id());
-    let sent = crate::common::kill_command().args(["-s", name, "--", &group]).status();
-    assert!(sent.is_ok_and(|status| status.success()));
-}
-
 /// Reads the beginning of the shown text, sends the signal, and returns all of the shown text and the exit status.
 fn interrupt(mut child: Child, shown: &mut impl Read, name: &str) -> (String, ExitStatus) {
     let mut text = vec![0; "Reply to".len()];
     shown.read_exact(&mut text).expect("the beginning of the text");
-    signal(&child, name);
+    assert!(send_to_group(name, child.id()));
     shown.read_to_end(&mut text).expect("the rest of the text");
     (String::from_utf8(text).expect("text"), child.wait().expect("an exit status"))
 }
@@ -218,7 +211,10 @@ fn v58_p6_a_turn_killed_at_any_moment_leaves_a_usable_transcript() {
                     thread::sleep(whole * (round + 1) / 10);
                     if child.try_wait().expect("the state of the process").is_none() {
                         let signals = signals();
-                        signal(&child, signals[round as usize % signals.len()].0);
+                        assert!(send_to_group(
+                            signals[round as usize % signals.len()].0,
+                            child.id()
+                        ));
                     }
                     child.wait().expect("an exit status");
                     assert!(sandbox.read("s.jsonl").starts_with(&base), "{shape:?} {round}");

@@ -10,7 +10,7 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 
 use crate::common::pty::{CTRL_C, ENTER, Pty, can_run};
-use crate::common::{AssertExt, Cmd, Sandbox, receives_signal};
+use crate::common::{AssertExt, Cmd, Sandbox, receives_signal, send};
 
 const SIZE: (u16, u16) = (80, 24);
 const CTRL_Z: &str = "\x1a";
@@ -36,11 +36,6 @@ fn ready(cmd: Cmd) -> Child {
     BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("a line");
     assert_eq!(line, "ready\n");
     child
-}
-
-fn kill(process: u32, signal: &str) {
-    let sent = crate::common::kill_command().args(["-s", signal, &process.to_string()]).status();
-    assert!(sent.is_ok_and(|status| status.success()));
 }
 
 #[test]
@@ -77,7 +72,7 @@ fn a_signal_to_the_holder_reaches_all_its_descendants() {
         let script =
             "ulimit -c 0; trap 'exit 7' HUP INT QUIT TERM; sh -c 'echo ready; sleep 60; :'";
         let mut child = ready(lock(&sandbox, &["sh", "-c", script]));
-        kill(child.id(), name);
+        send(name, child.id());
         let mut rest = Vec::new();
         child.stdout.take().expect("a pipe").read_to_end(&mut rest).expect("the end of the output");
         assert_eq!(child.wait().expect("an exit status").code(), Some(7), "{name}");
@@ -90,7 +85,7 @@ fn an_ignored_hangup_stays_ignored() {
     let sandbox = Sandbox::new();
     let script = "trap '' HUP; exec claw-session lock s.jsonl sh -c 'echo ready; read x; echo $x'";
     let mut child = ready(sandbox.sh(script));
-    kill(child.id(), "HUP");
+    send("HUP", child.id());
     child.stdin.take().expect("a pipe").write_all(b"on\n").expect("a reader");
     let output = child.wait_with_output().expect("an exit status");
     assert_eq!((output.status.code(), output.stdout), (Some(0), b"on\n".to_vec()));
@@ -102,7 +97,7 @@ fn a_killed_holder_leaves_the_lock_to_its_command() {
     let script = "echo ready; read x; echo over >over";
     let mut child = ready(lock(&sandbox, &["sh", "-c", script]));
     let stdin = child.stdin.take();
-    kill(child.id(), "KILL");
+    send("KILL", child.id());
     assert_eq!(child.wait().expect("an exit status").signal(), Some(9));
     take(&sandbox).code(75).stderr(contains("another turn held it"));
     drop(stdin);

@@ -9,7 +9,7 @@ use predicates::str::contains;
 use serde_json::json;
 
 use crate::common::provider::{FakeProvider, Step};
-use crate::common::{Cmd, Sandbox, receives_signal};
+use crate::common::{Cmd, Sandbox, receives_signal, send, send_to_group};
 use crate::conversations::builds;
 use crate::exec::{has_ended, line_of, tools};
 
@@ -184,9 +184,11 @@ fn p_6_a_signal_ends_a_running_tool_and_keeps_earlier_results() {
         let grandchild = line_of(&sandbox, "workspace/child");
         line_of(&sandbox, "workspace/log");
         thread::sleep(Duration::from_millis(50));
-        let to = if to_group { format!("-{}", child.id()) } else { child.id().to_string() };
-        let sent = crate::common::kill_command().args(["-s", name, "--", &to]).status();
-        assert!(sent.is_ok_and(|status| status.success()));
+        if to_group {
+            assert!(send_to_group(name, child.id()));
+        } else {
+            send(name, child.id());
+        }
         let began = Instant::now();
         assert_eq!(child.wait().expect("an exit status").code(), Some(status));
         assert!(began.elapsed() < Duration::from_secs(20) && has_ended(&grandchild));
@@ -216,8 +218,7 @@ fn the_tools_of_a_killed_turn_end_before_the_next_turn_runs_any() {
     let mut child = turn(&sandbox, &provider, &["-m", "Go."]).spawn();
     let shell = line_of(&sandbox, "workspace/shell");
     let grandchild = line_of(&sandbox, "workspace/child");
-    let sent = crate::common::kill_command().args(["-s", "KILL", shell.trim()]).status();
-    assert!(sent.is_ok_and(|status| status.success()));
+    send("KILL", shell.trim().parse().expect("a process id"));
     turn(&sandbox, &provider, &["--again"]).assert().success().stdout(contains("Reply to "));
     assert!(has_ended(&grandchild));
     assert_eq!(child.wait().expect("an exit status").code(), None);
@@ -249,9 +250,7 @@ fn v63_no_call_with_a_result_runs_again_after_a_kill_at_any_moment() {
         let mut child = turn(&sandbox, &provider, &args).spawn();
         thread::sleep(whole * round / 7);
         let name = ["KILL", "TERM", "INT"][round as usize % 3];
-        let _ = crate::common::kill_command()
-            .args(["-s", name, "--", &format!("-{}", child.id())])
-            .status();
+        send_to_group(name, child.id());
         child.wait().expect("an exit status");
         sandbox.sh("touch s.jsonl; rm -rf claw-turn.*").assert().success();
         let done = answered(&sandbox);

@@ -13,7 +13,7 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Recorded, Step};
-use crate::common::{AssertExt, Cmd, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox, send_to_group};
 use crate::conversations::{Conversation, builds, chat, log, rebuild, words};
 
 const PROMPT: &str = "And what is next?";
@@ -808,8 +808,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
         let mut child = run(&provider).spawn();
         // The signal is sent at a random point in this round's share of the time.
         thread::sleep(whole.mul_f64((f64::from(round) + dice.next()) / f64::from(rounds)));
-        let kill = ["-s", signal, "--", &format!("-{}", child.id())].map(str::to_owned);
-        let _ = crate::common::kill_command().args(kill).status();
+        send_to_group(signal, child.id());
         let end = child.wait().expect("an exit status");
         let is_expected = [Some(0), Some(143)].contains(&end.code()) || end.signal().is_some();
         assert!(is_expected, "round {round}: {end}");

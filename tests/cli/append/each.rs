@@ -35,9 +35,7 @@ fn each_appends_records_as_they_arrive_and_ignores_signals() {
     send("one");
     wait_for_records(&sandbox, 1);
     for signal in ["HUP", "INT", "TERM"] {
-        let sent =
-            crate::common::kill_command().args(["-s", signal, &child.id().to_string()]).status();
-        assert!(sent.is_ok_and(|status| status.success()));
+        crate::common::send(signal, child.id());
         send(signal);
     }
     drop(stdin);

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::checkpoint::ids;
 #[cfg(feature = "http")]
 use crate::common::provider::{FakeProvider, Step};
-use crate::common::{Cmd, Sandbox, kill_group};
+use crate::common::{Cmd, Sandbox, kill_group, send_to_group};
 use crate::conversations::{Conversation, rebuild};
 
 /// Scripts that the model runs before it answers with a checkpoint: none, a short wait, a wait for a file.
@@ -124,8 +124,7 @@ fn a_hangup_does_not_stop_a_checkpoint() {
     let mut child = turn(&sandbox, &[]).spawn();
     child.wait().expect("the end of the turn");
     wait_for("request", || sandbox.exists("asked"));
-    let hup = ["-s", "HUP", "--", &format!("-{}", child.id())].map(str::to_owned);
-    assert!(crate::common::kill_command().args(hup).status().expect("kill").success());
+    assert!(send_to_group("HUP", child.id()));
     sandbox.write("go", "");
     wait_for("checkpoint", || checkpoints(&sandbox) == 1);
 }

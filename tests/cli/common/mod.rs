@@ -35,7 +35,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assert_cmd::assert::Assert;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -321,18 +321,38 @@ pub fn into_closed_pipe(command: &str) -> String {
     )
 }
 
-/// Kills a process group, given the process id of its leader.
-pub fn kill_group(leader: u32) {
-    let leader = i32::try_from(leader).ok().and_then(Pid::from_raw).expect("a process");
-    // This fails if the group has already ended.
-    let _ = kill_process_group(leader, Signal::KILL);
+/// Returns the process id as the type that signals are sent with.
+fn pid(process: u32) -> Pid {
+    i32::try_from(process).ok().and_then(Pid::from_raw).expect("a process")
 }
 
-/// Returns the command kill of the shell, because a minimal system has no program of that name.
-pub fn kill_command() -> Command {
-    let mut kill = Command::new("sh");
-    kill.args(["-c", "kill \"$@\"", "kill"]);
-    kill
+/// Returns the signal with a name such as `TERM`.
+fn signal(name: &str) -> Signal {
+    match name {
+        "HUP" => Signal::HUP,
+        "INT" => Signal::INT,
+        "QUIT" => Signal::QUIT,
+        "KILL" => Signal::KILL,
+        "TERM" => Signal::TERM,
+        _ => panic!("no signal {name}"),
+    }
+}
+
+/// Sends a signal to a process. Fails if it has ended and was waited for.
+#[track_caller]
+pub fn send(name: &str, process: u32) {
+    kill_process(pid(process), signal(name)).expect("a process that can be signalled");
+}
+
+/// Sends a signal to a process group, given the process id of its leader. Returns false if the group has ended.
+pub fn send_to_group(name: &str, leader: u32) -> bool {
+    kill_process_group(pid(leader), signal(name)).is_ok()
+}
+
+/// Kills a process group, given the process id of its leader.
+pub fn kill_group(leader: u32) {
+    // This fails if the group has already ended.
+    let _ = send_to_group("KILL", leader);
 }
 
 /// Writes a child's input from a thread, then closes it.
