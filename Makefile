@@ -10,6 +10,7 @@
 # make html       convert the manual pages to HTML, in target/html
 # make install    install programs, tools, manual pages, completions and the schema under $(DESTDIR)$(PREFIX)
 #                 EXACT=1 adds vocabularies of tokenizers to claw-estimate (45 MB)
+# make install-files  install everything except the programs that cargo builds, after cargo install
 # make uninstall  remove them
 # make completions  write the completions of bash, zsh and fish from the definitions of the programs
 # make source     make an archive that builds without a network; tarball, deb and formula make other packages
@@ -59,10 +60,12 @@ built:
 		echo "make install: $$program is not built; run make static, if possible not as root" >&2; exit 1; \
 	}; done
 
-install: built
+install: built install-files
+	for program in $(PROGRAMS); do $(INSTALL) -m 755 "$(TARGET)/dist/$$program" "$(BINDIR)"; done
+
+install-files:
 	$(INSTALL) -d "$(BINDIR)" "$(MANDIR)/man1" "$(MANDIR)/man5" "$(MANDIR)/man7" "$(DATADIR)" "$(TOOLDIR)"
 	$(INSTALL) -d "$(BASHDIR)" "$(ZSHDIR)" "$(FISHDIR)"
-	for program in $(PROGRAMS); do $(INSTALL) -m 755 "$(TARGET)/dist/$$program" "$(BINDIR)"; done
 	for script in $(SCRIPTS); do $(INSTALL) -m 755 "scripts/$$script" "$(BINDIR)"; done
 	$(INSTALL) -m 644 man/*.1 "$(MANDIR)/man1"
 	$(INSTALL) -m 644 man/*.5 "$(MANDIR)/man5"
@@ -128,5 +131,5 @@ check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --example property mutant -- --nocapture
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
-.PHONY: build static demo check recall bench pictures html fuzz built install uninstall check-full completions source tarball deb \
+.PHONY: build static demo check recall bench pictures html fuzz built install install-files uninstall check-full completions source tarball deb \
 	formula shells portable audit release
