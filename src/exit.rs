@@ -178,7 +178,7 @@ pub fn why(error: &io::Error) -> String {
     }
 }
 
-/// Returns the system's message without its error number, beginning in lower case. Returns other texts unchanged.
+/// Returns the system's message without its error number, beginning in lower case. Returns any other text unchanged.
 #[must_use]
 pub fn cause(text: &str) -> String {
     let Some((words, _)) = text.split_once(" (os error ") else { return text.to_owned() };

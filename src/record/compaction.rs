@@ -9,7 +9,7 @@ use std::borrow::Cow;
 pub const HEADING: &str = "[Previous conversation summary]";
 /// The line before the user's words that are kept verbatim.
 const KEPT_HEADING: &str = "[Words of the user, kept as they were]";
-/// The line before pinned texts.
+/// The line before the pinned text.
 const PINNED_HEADING: &str = "[Pinned, kept as it was]";
 
 /// A summary, and the text that is kept verbatim along with it.
@@ -19,7 +19,7 @@ pub struct Summary {
     pub text: String,
     /// What the user wrote in the covered records, verbatim, oldest first.
     pub kept_user: Vec<String>,
-    /// Pinned texts from the covered records, oldest first.
+    /// Pinned text from the covered records, oldest first.
     pub pinned: Vec<String>,
     /// The files that the covered tool calls read or changed.
     pub details: Details,

@@ -1,4 +1,4 @@
-//! Error texts for invalid command lines and values. Each is one line that ends with what to do.
+//! Error messages for invalid command lines and values. Each is one line that ends with what to do.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
