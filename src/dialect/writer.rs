@@ -35,7 +35,7 @@ pub enum Content<'a> {
 pub enum Block<'a> {
     /// A block in the form that records use.
     Json(&'a str),
-    /// A text.
+    /// Text.
     Text(Cow<'a, str>),
     /// An image: its media type and its data in base64.
     Image(Cow<'a, str>, Cow<'a, str>),

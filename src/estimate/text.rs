@@ -7,7 +7,7 @@
 //! for any of them.
 //!
 //! The tables are in `weights.rs`. `scripts/dev/accuracy` fits them to the counts of real tokenizers and measures the
-//! error on other texts; `docs/accuracy.md` has the results.
+//! error on other samples; `docs/accuracy.md` has the results.
 
 #[rustfmt::skip]
 mod weights;

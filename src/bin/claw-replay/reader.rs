@@ -1,4 +1,4 @@
-//! Reads the reports of earlier runs, and checks that these runs came to their end.
+//! Reads the reports of earlier runs, and checks that these runs finished.
 //!
 //! A file may have the outputs of several runs, one after the other. The last line of each counts its reports, so an
 //! output that was cut off is noticed wherever it is in the file.

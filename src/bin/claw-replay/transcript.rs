@@ -13,8 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The maximum length of a line in bytes. Work on a line needs several times its length in memory, and a process that
-/// runs out of memory cannot report on the other transcripts.
+/// The maximum length of a line in bytes. Processing a line takes several times its length in memory, and a process
+/// that runs out of memory cannot report on the other transcripts.
 const MAX_LINE: u64 = 64 * 1024 * 1024;
 /// The number of bytes per read when looking for the end of a line.
 const PART: u64 = 64 * 1024;

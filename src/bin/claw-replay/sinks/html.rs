@@ -1,7 +1,7 @@
 //! `--html`: a directory with an index of the failures and, for each transcript that failed, a page like claw-show's.
 //!
-//! The pages contain no scripts, and load nothing from other places. The index is written last, so that its links
-//! always work; pages of an earlier report are removed after that.
+//! The pages contain no scripts, and load nothing from elsewhere. The index is written last, so that its links always
+//! work; pages of an earlier report are removed after that.
 
 use super::results::{TestResult, abridged, results};
 use super::{ReportFile, Sink, Totals};

@@ -26,7 +26,7 @@ pub struct TestResult<'r> {
     pub case: &'r str,
     /// The outcome.
     pub verdict: Verdict,
-    /// The outcome as text, which may contain text of the transcript.
+    /// The outcome in words, which may quote the transcript.
     pub message: &'r str,
     /// The line of the transcript.
     pub line: Option<u64>,
