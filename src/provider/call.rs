@@ -243,7 +243,8 @@ pub fn count(call: &ModelCall<'_, '_, '_>, transport: &mut impl Transport) -> Re
 fn counted(reading: &Reading<'_>, now: f64, rows: &Rows) -> Result<u64, Failure> {
     let (answer, _) = reading.so_far();
     let text = String::from_utf8_lossy(&answer.body);
-    let object = Object::parse(text.trim()).ok().filter(|_| answer.is_success());
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let object = Object::parse(text).ok().filter(|_| answer.is_success());
     let tokens = object.as_ref().and_then(|object| object.number("input_tokens"));
     tokens.ok_or_else(|| match answer.is_success() {
         true => Failure::broken(answer.status, "the answer has no token count"),
@@ -363,6 +364,24 @@ mod tests {
         assert_eq!(run(twice), (false, vec![4000, 2936], vec![]));
         let full = "input length and `max_tokens` exceed context limit: 9990 + 4000 > 10000, x";
         assert_eq!(run(vec![refusal(400, full, None)]).1, [4000]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_may_precede_a_token_count() {
+        let messages = [Message::text(Role::User, "hi")];
+        for text in ["{\"input_tokens\":7}", "\u{feff}{\"input_tokens\":7}\r\n"] {
+            let answer = Answer { status: 200, headers: vec![], body: text.into() };
+            let mut transport =
+                Scripted { answers: vec![Ok(answer)], asked: vec![], waits: vec![] };
+            let call = ModelCall {
+                protocol: Protocol::Anthropic,
+                request: ModelRequest::plain(&messages, 4000),
+                patience: Patience { retries: 0, max_wait: 60.0 },
+                rows: &Rows::default(),
+                detect_truncation: false,
+            };
+            assert_eq!(count(&call, &mut transport).unwrap(), 7, "{text:?}");
+        }
     }
 
     #[test]
