@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+pub(crate) use text::escaped_char;
 pub use text::{
     escape, escape_line_breaks, is_blank, on_one_line, push_quoted, quote, replace_lone_surrogates,
     string, unescaped,

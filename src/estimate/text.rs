@@ -9,10 +9,14 @@
 //! The tables are in `weights.rs`. `scripts/dev/accuracy` fits them to the counts of real tokenizers and measures the
 //! error on other samples; `docs/accuracy.md` has the results.
 
+mod pairs;
 #[rustfmt::skip]
 mod weights;
 
 use super::Family;
+use crate::json;
+use pairs::Pairs;
+use std::sync::OnceLock;
 use weights::{ASCII, CLASSES, GROUP, GROUPS, LEVELS, RANGES, Text};
 
 /// The units of [`weigh`] per token.
@@ -21,8 +25,8 @@ pub const UNIT: u64 = 64;
 /// The weights of a family, by the group of the character before and the class of a character.
 type Table = [[u8; CLASSES]; GROUPS];
 
-/// The group before the first character of a text: that of a newline.
-const START: u8 = GROUP[ASCII[b'\n' as usize] as usize];
+/// The character before a text.
+const START: char = '\n';
 
 /// The tokens that Claude's newer tokenizers are reported to give, as a percentage of those of the older ones.
 const NEWER_CLAUDE: u64 = 130;
@@ -39,6 +43,9 @@ static TABLES: [Table; 9] = [
     decoded(weights::GEMINI),
     decoded(weights::UNKNOWN),
 ];
+
+/// The weights of ASCII pairs by each table, made when a family is used first.
+static PAIRS: [OnceLock<Pairs>; TABLES.len()] = [const { OnceLock::new() }; TABLES.len()];
 
 /// Decodes a table. Each character stands for a level: `#` for the first, `$` for the second and so on in the order of
 /// ASCII, without the backslash.
@@ -90,18 +97,81 @@ static CLASS: [u8; PLANE] = {
 /// whole, except for the first three characters of the second part, whose cost may differ.
 #[must_use]
 pub fn weigh(text: &str, family: Family) -> u64 {
-    let (table, percent) = table(family);
-    let mut before = START;
-    let mut sum = 0;
-    let (mut last, mut equal) = ('\n', 0_u32);
-    for c in text.chars() {
-        let class = usize::from(class(c));
-        let weight = table[usize::from(before)][class];
-        equal = if c == last { equal + 1 } else { 1 };
-        sum += u64::from(if equal < RUN { weight } else { weight.max(least_in_run(c)) });
-        (before, last) = (GROUP[class], c);
+    let mut cost = Cost::new(family);
+    let mut rest = cost.add_ascii::<false>(text);
+    while let Some(c) = rest.chars().next() {
+        cost.add(c);
+        rest = cost.add_ascii::<false>(&rest[c.len_utf8()..]);
     }
-    (sum * percent).div_ceil(100)
+    cost.total()
+}
+
+/// Returns the cost of the text of a JSON string, as [`weigh`] does; `None` if `raw` is not a string. The string is not
+/// decoded first, because that takes as long as weighing it.
+#[must_use]
+pub fn weigh_json(raw: &str, family: Family) -> Option<u64> {
+    let mut cost = Cost::new(family);
+    let mut rest = cost.add_ascii::<true>(raw.strip_prefix('"')?.strip_suffix('"')?);
+    while let Some(c) = rest.chars().next() {
+        let (c, length) = match c {
+            '\\' => json::escaped_char(rest.as_bytes(), 0)?,
+            plain => (plain, plain.len_utf8()),
+        };
+        cost.add(c);
+        rest = cost.add_ascii::<true>(&rest[length..]);
+    }
+    Some(cost.total())
+}
+
+/// The cost of the characters so far.
+struct Cost {
+    table: &'static Table,
+    percent: u64,
+    pairs: &'static Pairs,
+    sum: u64,
+    last: char,
+    /// The number of equal characters at the end; 2 stands for any larger number, too.
+    equal: u32,
+}
+
+impl Cost {
+    fn new(family: Family) -> Cost {
+        let (number, percent) = table(family);
+        let table = &TABLES[number];
+        let pairs = PAIRS[number].get_or_init(|| Pairs::new(table));
+        Cost { table, percent, pairs, sum: 0, last: START, equal: 0 }
+    }
+
+    /// Adds the ASCII characters at the beginning of `text` if they follow one. If `ESCAPED` is true, the text has the
+    /// escapes of JSON, and only those of one letter are read. Returns the rest of the text.
+    fn add_ascii<'t, const ESCAPED: bool>(&mut self, text: &'t str) -> &'t str {
+        if !self.last.is_ascii() {
+            return text;
+        }
+        let last = self.last as u8;
+        // Unless the last characters are equal, it does not matter which one is before the last.
+        let mut before = [if self.equal > 1 { last } else { last ^ 1 }, last];
+        let (count, weight) = self.pairs.weigh::<ESCAPED>(text.as_bytes(), &mut before);
+        self.sum += weight;
+        if count > 0 {
+            self.last = char::from(before[1]);
+            self.equal = if before[0] == before[1] { 2 } else { 1 };
+        }
+        &text[count..]
+    }
+
+    fn add(&mut self, c: char) {
+        let before = GROUP[usize::from(class(self.last))];
+        let weight = self.table[usize::from(before)][usize::from(class(c))];
+        self.equal = if c == self.last { self.equal + 1 } else { 1 };
+        let is_run = self.equal >= RUN;
+        self.sum += u64::from(if is_run { weight.max(least_in_run(c)) } else { weight });
+        self.last = c;
+    }
+
+    fn total(self) -> u64 {
+        (self.sum * self.percent).div_ceil(100)
+    }
 }
 
 /// Returns the minimum weight of a character in a run. Tokens hold up to 8 equal letters, 64 or more equal signs or
@@ -122,26 +192,27 @@ fn class(c: char) -> u8 {
     }
 }
 
-/// Returns the table of a family, and the percentage to which its weights are scaled.
-fn table(family: Family) -> (&'static Table, u64) {
+/// Returns the number of the table of a family, and the percentage to which its weights are scaled.
+fn table(family: Family) -> (usize, u64) {
     match family {
-        Family::O200k => (&TABLES[0], 100),
-        Family::Cl100k => (&TABLES[1], 100),
-        Family::Claude => (&TABLES[2], 100),
-        Family::NewerClaude => (&TABLES[2], NEWER_CLAUDE),
-        Family::Llama => (&TABLES[3], 100),
-        Family::Qwen => (&TABLES[4], 100),
-        Family::DeepSeek => (&TABLES[5], 100),
-        Family::Mistral => (&TABLES[6], 100),
-        Family::Gemini => (&TABLES[7], 100),
-        Family::Unknown => (&TABLES[8], 100),
+        Family::O200k => (0, 100),
+        Family::Cl100k => (1, 100),
+        Family::Claude => (2, 100),
+        Family::NewerClaude => (2, NEWER_CLAUDE),
+        Family::Llama => (3, 100),
+        Family::Qwen => (4, 100),
+        Family::DeepSeek => (5, 100),
+        Family::Mistral => (6, 100),
+        Family::Gemini => (7, 100),
+        Family::Unknown => (8, 100),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{UNIT, weigh};
+    use super::{Cost, UNIT, weigh, weigh_json};
     use crate::estimate::Family;
+    use crate::json;
     use std::fs;
 
     const FAMILIES: [Family; 10] = [
@@ -173,6 +244,62 @@ mod tests {
             )
         })
         .collect()
+    }
+
+    /// Returns the cost of a text, character by character.
+    fn weigh_slowly(text: &str, family: Family) -> u64 {
+        let mut cost = Cost::new(family);
+        text.chars().for_each(|c| cost.add(c));
+        cost.total()
+    }
+
+    #[test]
+    fn pairs_give_the_same_cost_as_single_characters() {
+        let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut random = |most: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as usize % most
+        };
+        let known: Vec<char> = "a  \n-=19Z\"\\\0\u{7f}é\u{a0}中😀".chars().collect();
+        for round in 0..20_000 {
+            let mut text = String::new();
+            // Some texts have few different characters, some are ASCII, and most have runs.
+            let kinds = 1 + random(known.len());
+            for _ in 0..random(40) {
+                let any = char::from_u32(random(0x3000) as u32).unwrap_or('x');
+                let c = if random(30) == 0 { any } else { known[random(kinds)] };
+                let count = if random(4) == 0 { random(20) } else { 1 };
+                text.extend((0..count).map(|_| c));
+            }
+            let family = FAMILIES[round % FAMILIES.len()];
+            let cost = weigh_slowly(&text, family);
+            assert_eq!(weigh(&text, family), cost, "{text:?} {family:?}");
+            let quoted = serde_json::to_string(&text).unwrap();
+            assert_eq!(weigh_json(&quoted, family), Some(cost), "{quoted} {family:?}");
+        }
+        for (name, text, _) in samples() {
+            for family in FAMILIES {
+                assert_eq!(weigh(&text, family), weigh_slowly(&text, family), "{name} {family:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_of_a_json_string_costs_as_much_as_the_decoded_text() {
+        for raw in [
+            r#""\u65e5\ud83d\ude00x\ud83d aaa\u0061\n\n\n\\\\\\""#,
+            r#""""#,
+            r#""\x""#,
+            r#""\u12""#,
+            "\"",
+            "\"\\\"",
+            "5",
+        ] {
+            let cost = json::string(raw).map(|text| weigh(&text, Family::O200k));
+            assert_eq!(weigh_json(raw, Family::O200k), cost, "{raw}");
+        }
     }
 
     /// The samples have one or two thousand characters each, so the error of a single one can be larger than that of

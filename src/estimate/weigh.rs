@@ -101,6 +101,14 @@ impl Weigher {
         }
     }
 
+    /// Returns the weight of the text of a JSON string, as [`Weigher::text`] does; 0 for another value.
+    fn string(self, raw: &str) -> u64 {
+        match self.method {
+            Method::Script => self.scaled(text::weigh_json(raw, self.family).unwrap_or(0)),
+            _ => json::string(raw).map_or(0, |value| self.text(&value)),
+        }
+    }
+
     fn estimated(self, text: &str) -> u64 {
         self.scaled(text::weigh(text, self.family))
     }
@@ -134,7 +142,7 @@ impl Weigher {
         let mut items = Vec::new();
         match &message.content {
             Content::Text(raw) => {
-                items.push(item(role, None, self.text(&json::string(raw).unwrap_or_default())));
+                items.push(item(role, None, self.string(raw)));
             }
             Content::Blocks(blocks) => {
                 for block in blocks {
@@ -170,7 +178,7 @@ impl Weigher {
     /// Returns the weight of a block without the images in a tool result, and the weight of those images.
     fn with_images(self, block: &Block<'_>) -> (u64, u64) {
         let Ok(object) = Object::parse(&block.raw) else { return (0, 0) };
-        let string = |name: &str| object.string(name).map_or(0, |value| self.text(&value));
+        let string = |name: &str| object.get(name).map_or(0, |value| self.string(value));
         let own = match block.kind {
             BlockKind::Text | BlockKind::Blank => string("text"),
             BlockKind::ToolUse { .. } => {
@@ -202,8 +210,8 @@ impl Weigher {
 
     /// Returns the weight of a result's content without its images, and that of the images.
     fn result(self, raw: &str) -> (u64, u64) {
-        if let Some(value) = json::string(raw) {
-            return (self.text(&value), 0);
+        if raw.starts_with('"') {
+            return (self.string(raw), 0);
         }
         if self.method == Method::Chars4 {
             return (0, 0);

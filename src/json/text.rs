@@ -51,8 +51,9 @@ pub fn string(raw: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(text))
 }
 
-/// Returns the character of the escape that begins at `at`, and the length of the escape.
-fn escaped_char(bytes: &[u8], at: usize) -> Option<(char, usize)> {
+/// Returns the character of the escape that begins at `at`, and the length of the escape. A lone surrogate becomes
+/// U+FFFD.
+pub(crate) fn escaped_char(bytes: &[u8], at: usize) -> Option<(char, usize)> {
     let plain = match bytes.get(at + 1)? {
         b'n' => '\n',
         b't' => '\t',
