@@ -184,6 +184,8 @@ struct Order {
     next: u64,
     /// The complete reports that wait for that one, by number.
     waiting: BTreeMap<u64, Made>,
+    /// True if a thread waits before it takes a path. Waking nobody takes a system call, too.
+    has_waiter: bool,
     /// `None` at the end of the run.
     reporter: Option<Reporter>,
     /// The number of threads that are still working.
@@ -194,7 +196,8 @@ struct Order {
 impl Order {
     fn new(reporter: Reporter, workers: usize) -> Order {
         let (next, waiting) = (0, BTreeMap::new());
-        Order { next, waiting, reporter: Some(reporter), workers, error: None }
+        let (has_waiter, reporter) = (false, Some(reporter));
+        Order { next, waiting, has_waiter, reporter, workers, error: None }
     }
 }
 
@@ -250,7 +253,10 @@ impl Run {
     fn take_path(&self) -> anyhow::Result<Option<(u64, FoundPath)>> {
         let mut paths = lock(&self.paths);
         let (number, source) = &mut *paths;
-        let is_far = |order: &mut Order| *number >= order.next + self.ahead && !self.is_over();
+        let is_far = |order: &mut Order| {
+            order.has_waiter = *number >= order.next + self.ahead && !self.is_over();
+            order.has_waiter
+        };
         let order = self.changed.wait_while(lock(&self.order), is_far);
         drop(order.unwrap_or_else(PoisonError::into_inner));
         if self.is_over() {
@@ -299,7 +305,9 @@ impl Run {
             state.append(&lines)?;
         }
         if order.next > first {
-            self.changed.notify_all();
+            if std::mem::take(&mut order.has_waiter) {
+                self.changed.notify_all();
+            }
             order.reporter.as_mut().map_or(Ok(()), Reporter::flush)?;
         }
         Ok(())
