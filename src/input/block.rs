@@ -26,9 +26,11 @@ const AHEAD: usize = 3;
 /// The largest buffer that is reused for the next batch, in bytes. A single long line can need a larger one.
 const MAX_KEPT: usize = 4 * BLOCK;
 
-/// A buffer with bytes of an input.
+/// Bytes of an input: a part of an input that is in memory, or a buffer.
 #[derive(Debug, Default)]
 pub struct ReadBlock {
+    /// The input, if it is in memory. `buffer` is not used then.
+    shared: Option<Input>,
     buffer: Vec<u8>,
     held: Range<usize>,
 }
@@ -43,6 +45,7 @@ impl ReadBlock {
         let begin = end - bytes.len();
         self.buffer[begin..end].copy_from_slice(bytes);
         self.held = begin..end;
+        self.shared = None;
     }
 
     /// Appends up to `size` bytes from offset `from` of the input, and returns how many were read.
@@ -68,15 +71,26 @@ impl ReadBlock {
     /// # Errors
     /// Fails if the input cannot be read.
     pub fn read(&mut self, input: &Input, from: u64, size: usize) -> io::Result<()> {
+        if let Some(all) = input.in_memory() {
+            let from = usize::try_from(from).unwrap_or(all.len()).min(all.len());
+            self.share(input, from..from + size.min(all.len() - from));
+            return Ok(());
+        }
         self.begin_with(b"", size);
         self.read_on(input, from, size)?;
         Ok(())
     }
 
+    /// Replaces the content with a part of an input that is in memory. The bytes are not copied.
+    fn share(&mut self, input: &Input, part: Range<usize>) {
+        (self.shared, self.held) = (Some(input.clone()), part);
+    }
+
     /// Returns the bytes that were read.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.buffer[self.held.clone()]
+        let all = self.shared.as_ref().and_then(Input::in_memory).unwrap_or(&self.buffer);
+        &all[self.held.clone()]
     }
 }
 
@@ -150,6 +164,10 @@ impl WholeLines {
         self.lines.clear();
         self.spans.clear();
         self.length = 0;
+        if let Some(length) = reading.share_lines(&mut self.block) {
+            self.length = length;
+            return Ok(b"");
+        }
         self.block.begin_with(carry, reading.size());
         self.length = loop {
             let before = self.block.bytes().len();
@@ -311,6 +329,26 @@ impl BlockReading {
         let carry = std::mem::take(&mut self.carry);
         self.carry = batch.fill(&carry, self)?.to_vec();
         Ok(())
+    }
+
+    /// If the input is in memory, makes `block` refer to the next complete lines, and returns their length.
+    fn share_lines(&mut self, block: &mut ReadBlock) -> Option<usize> {
+        let all = self.input.in_memory()?;
+        let at = |offset: u64| usize::try_from(offset).unwrap_or(all.len()).min(all.len());
+        let (from, end) = (at(self.part.start), at(self.part.end));
+        let rest = &all[from.min(end)..end];
+        let near = rest.len().min(BLOCK);
+        let length = if near == rest.len() {
+            near
+        } else {
+            let last = memchr::memrchr(b'\n', &rest[..near]);
+            let next = || memchr::memchr(b'\n', &rest[near..]).map(|feed| near + feed);
+            last.or_else(next).map_or(rest.len(), |feed| feed + 1)
+        };
+        block.share(&self.input, from..from + length);
+        self.part.start += length as u64;
+        self.input.set_position(self.part.start);
+        Some(length)
     }
 
     /// Returns the number of bytes to read next.
