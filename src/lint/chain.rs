@@ -103,19 +103,28 @@ impl RunningChain {
             return;
         };
         let text = object.text();
-        let is_fit = Sealed::of(text).is_none_or(|sealed| self.fits(&sealed) || is_session(text));
-        self.is_broken = place.offset != self.next || !is_fit;
-        self.next = place.offset + place.length + 1;
         // A line without an id is not hashed, because the next line usually has no id either. If it has one, that is
         // left to `check`.
-        let has_id = text.starts_with(opening!("id"));
-        self.before = has_id.then(|| LineHash::of(text.as_bytes()));
+        let (before, is_fit) = match (Sealed::of(text), self.before()) {
+            (Some(sealed), Some(before)) => {
+                let (id, next) = before.next(text, sealed.rest);
+                (Some(next), id == sealed.id || is_session(text))
+            }
+            (sealed, _) => {
+                let has_id = text.starts_with(opening!("id"));
+                let next = has_id.then(|| LineHash::of(text.as_bytes()));
+                (next, sealed.is_none() || is_session(text))
+            }
+        };
+        self.is_broken = place.offset != self.next || !is_fit;
+        self.next = place.offset + place.length + 1;
+        self.before = before;
     }
 
-    fn fits(&self, sealed: &Sealed<'_>) -> bool {
-        let first = (self.next == 0).then(LineHash::default);
-        let before = self.before.as_ref().or(first.as_ref());
-        before.is_some_and(|before| before.id_of(sealed.rest) == sealed.id)
+    /// Takes the hash of the previous line, if it was hashed.
+    fn before(&mut self) -> Option<LineHash> {
+        let first = || (self.next == 0).then(LineHash::default);
+        self.before.take().or_else(first)
     }
 
     /// Returns true if every id matches.

@@ -8,6 +8,7 @@ pub mod checkpoint;
 pub mod compaction;
 pub mod content;
 pub mod details;
+mod hash;
 pub mod scale;
 pub mod truncation;
 
@@ -19,9 +20,9 @@ use crate::json::{self, Object};
 use crate::record::checkpoint::Checkpoint;
 use crate::record::compaction::Summary;
 use crate::record::content::Content;
+use crate::record::hash::Hash;
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
 /// A record and its place.
@@ -333,7 +334,7 @@ pub fn id(previous: &[u8], rest: &str) -> String {
 
 /// The state of the hash after a line. Continuing the hash over the next record gives that record's id.
 #[derive(Clone, Debug)]
-pub struct LineHash(Sha256);
+pub struct LineHash(Hash);
 
 impl Default for LineHash {
     fn default() -> LineHash {
@@ -341,31 +342,48 @@ impl Default for LineHash {
     }
 }
 
+/// The bytes between a line and the rest of the next record.
+const BETWEEN: &[u8] = b"\n{";
+
 impl LineHash {
     /// Returns the state after `line`, the line before the record. For the first record of a file, `line` is empty.
     #[must_use]
     pub fn of(line: &[u8]) -> LineHash {
-        LineHash(Sha256::new_with_prefix(line).chain_update(b"\n{"))
+        let mut hash = Hash::new();
+        hash.update(line);
+        hash.update(BETWEEN);
+        LineHash(hash)
     }
 
     /// Returns the id of the next line, whose text after the id is `rest`.
     #[must_use]
     pub fn id_of(&self, rest: &str) -> String {
-        hex(self.0.clone().chain_update(rest.as_bytes()))
+        let mut hash = self.0.clone();
+        hash.update(rest.as_bytes());
+        hex(hash.finish())
+    }
+
+    /// Returns the id of the next line, as [`LineHash::id_of`] does, and the state after that line.
+    #[must_use]
+    pub fn next(mut self, line: &str, rest: &str) -> (String, LineHash) {
+        let mut next = Hash::new();
+        Hash::update_both([&mut self.0, &mut next], [rest.as_bytes(), line.as_bytes()]);
+        next.update(BETWEEN);
+        (hex(self.0.finish()), LineHash(next))
     }
 }
 
 /// Returns the first 16 hex digits of the SHA-256 of `text`.
 #[must_use]
 pub fn digest(text: &str) -> String {
-    hex(Sha256::new_with_prefix(text))
+    let mut hash = Hash::new();
+    hash.update(text.as_bytes());
+    hex(hash.finish())
 }
 
-/// Returns the first 16 hex digits of a hash.
-fn hex(hash: Sha256) -> String {
-    let bytes = hash.finalize();
-    let first = bytes.first_chunk().copied().unwrap_or_default();
-    format!("{:016x}", u64::from_be_bytes(first))
+/// Returns the 16 hex digits of the first eight bytes of a hash.
+fn hex(first: u64) -> String {
+    format!("{first:016x}")
 }
 
 /// Builds the line of a record from an object: adds the id at the beginning and, if `ts` is missing, adds `ts` after
