@@ -8,7 +8,7 @@ use clawutils::input::lines::Lines;
 use clawutils::record::Record;
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// The maximum length of a line in bytes. Processing a line takes several times its length in memory, and a process
 /// that runs out of memory cannot report on the other transcripts.
 const MAX_LINE: u64 = 64 * 1024 * 1024;
+/// The length from which a file is read in parts. A smaller one is read as a whole, because it is needed several times:
+/// to find out what it is, to search it for view records, and to read it.
+const LARGE: u64 = 4 * 1024 * 1024;
 /// The number of bytes per read when looking for the end of a line.
 const PART: u64 = 64 * 1024;
 
@@ -59,9 +62,15 @@ impl OpenFile {
     /// Fails with 74 if it cannot be read, with 65 if it is not empty and contains no record, and with 1 if a line is
     /// too long.
     pub fn into_transcript(self) -> anyhow::Result<Transcript> {
-        let OpenFile { name, path, file, .. } = self;
+        let OpenFile { name, meta, path, mut file } = self;
         let cannot = || format!("cannot read '{name}'");
-        let input = Input::file(&name, file).with_context(cannot)?;
+        let input = if meta.len() < LARGE {
+            let mut bytes = Vec::with_capacity(meta.len() as usize);
+            file.by_ref().take(meta.len()).read_to_end(&mut bytes).with_context(cannot)?;
+            Input::memory(&name, bytes)
+        } else {
+            Input::file(&name, file).with_context(cannot)?
+        };
         if let Some(offset) = long_line(&input).with_context(cannot)? {
             let (why, most) = ("is longer than", MAX_LINE >> 20);
             let advice = "claw-check can read it if there is enough memory";
