@@ -38,6 +38,7 @@ complete -c claw-replay -n "__fish_claw_replay_needs_command" -f -a "call" -d 'R
 complete -c claw-replay -n "__fish_claw_replay_needs_command" -f -a "diff" -d 'Compare two directories of transcripts, or the reports of two runs'
 complete -c claw-replay -n "__fish_claw_replay_needs_command" -f -a "merge" -d 'Merge the reports of several runs, and write their results'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l window -d 'Also check that the messages fit this context window, in tokens; separate several with commas' -r -f
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l model -d 'Model to estimate tokens for (default: the one that the newest reply names)' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l fail-on -d 'Least severe finding that makes a transcript fail' -r -f -a "error\t'Errors only: part of the transcript cannot be read'
 warning\t'Errors and warnings: a provider would refuse the messages if rebuild did not repair them'
 note\t'Any finding'"
@@ -66,7 +67,7 @@ complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l reserv
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l system -d 'File with the system prompt' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l tools -d 'File with a JSON array of tool definitions, or directory of tools' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l prices -d 'File of prices, one model per line; the cost of all calls is reported' -r -F
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l model -d 'Model whose price applies (default: the one that the transcript names)' -r -f
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l model -d 'Model to estimate tokens for, and whose price applies (default: the one that the newest reply names)' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l glob -d 'Pattern for the names of files in directories, or for their paths if it has a slash; may be repeated' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l files-from -d 'File with further paths, one per line; `-` is standard input' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l shard -d 'Divide the transcripts into N parts, and work only on part K' -r -f

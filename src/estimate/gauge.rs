@@ -3,7 +3,7 @@
 
 use super::counted::{self, Anchor};
 use super::weigh::{Weigher, tokens};
-use super::{Estimate, Family, Method, Request, Unused, basis, scale_of, size};
+use super::{Estimate, Method, Model, Request, Unused, scale_of, size};
 use crate::messages::Message;
 use crate::record::content::Block;
 use crate::record::scale::Scale;
@@ -113,10 +113,11 @@ impl Gauge {
 pub struct Weight(u64);
 
 impl Weight {
-    /// Weighs a message for the tokenizers of a family.
+    /// Weighs a message for a model.
     #[must_use]
-    pub fn of(message: &Message<'_>, family: Family) -> Weight {
-        Weight(Weigher::of(family).whole(message))
+    pub fn of(message: &Message<'_>, model: Option<Model<'_>>) -> Weight {
+        let request = Request { model, ..Request::default() };
+        Weight(Weigher::new(request, Method::Script).whole(message))
     }
 
     /// Returns the estimate of the message.
@@ -166,14 +167,15 @@ impl Tally {
     }
 }
 
-/// Returns the number of tokens in a conversation, given the outlines of its messages and their weights for an unknown
-/// model. The result is the same as that of [`Estimate::of`].
+/// Returns the number of tokens in a conversation, given the outlines of its messages and their weights for `model`. The
+/// result is the same as that of [`Estimate::of`].
 #[must_use]
-pub fn outlined(outlines: &[Message<'_>], weights: &[Weight]) -> u64 {
-    let request = Request { messages: outlines, ..Request::default() };
+pub fn outlined(outlines: &[Message<'_>], weights: &[Weight], model: Option<Model<'_>>) -> u64 {
+    let request = Request { messages: outlines, model, ..Request::default() };
     let weights: Vec<u64> = weights.iter().map(|weight| weight.0).collect();
     let (anchor, _) = counted::find(&request, 0, &weights);
-    let scale = scale_of(outlines, basis(Family::Unknown, 1000)).filter(|_| anchor.is_none());
+    let basis = Weigher::new(request, Method::Script).basis();
+    let scale = scale_of(outlines, basis).filter(|_| anchor.is_none());
     size(anchor, scale.unwrap_or_default(), weights.iter().sum())
 }
 

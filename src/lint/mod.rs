@@ -274,7 +274,7 @@ pub fn status<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::{Estimate, Family, Method, Request, Weight, outlined};
+    use crate::estimate::{Estimate, Method, Model, Request, Weight, outlined};
     use crate::messages::rebuild;
 
     /// An inspection keeps no text, but it must give the same tokens and violations as the complete messages.
@@ -294,13 +294,15 @@ mod tests {
             let input = Input::memory("t", records[..count].join("\n").into_bytes());
             let inputs = [input.clone()];
             let messages = rebuild::from_inputs(&inputs, &RebuildOptions::default()).unwrap();
-            let mut weights = Vec::new();
-            let mut weigh =
-                |message: &Message<'_>| weights.push(Weight::of(message, Family::Unknown));
-            let outlines = inspect(input, &mut |_| {}, &mut weigh).unwrap().outlines;
-            let request = Request { messages: &messages.messages, ..Request::default() };
-            let tokens = Estimate::of(request, Method::Script).tokens;
-            assert_eq!(outlined(&outlines, &weights), tokens, "{count} records");
+            let mut outlines = Vec::new();
+            for model in [None, Some(Model::named("claude-opus-4-5"))] {
+                let mut weights = Vec::new();
+                let mut weigh = |message: &Message<'_>| weights.push(Weight::of(message, model));
+                outlines = inspect(input.clone(), &mut |_| {}, &mut weigh).unwrap().outlines;
+                let request = Request { messages: &messages.messages, model, ..Request::default() };
+                let tokens = Estimate::of(request, Method::Script).tokens;
+                assert_eq!(outlined(&outlines, &weights, model), tokens, "{count} records");
+            }
             let violations = crate::rules::violations;
             assert_eq!(violations(&outlines), violations(&messages.messages), "{count} records");
         }

@@ -12,6 +12,7 @@ pub mod checkpoint;
 pub mod fold;
 mod layout;
 pub mod meta;
+mod model;
 mod pending;
 pub mod range;
 pub mod rebuild;
@@ -29,6 +30,7 @@ use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
 use crate::record::content::{Block, BlockKind, Content, Role};
 pub use meta::Meta;
+pub use model::newest_model;
 use std::borrow::Cow;
 use std::io::{self, IoSlice, Write};
 

@@ -25,6 +25,7 @@ use crate::report::{Case, Outcome, Report};
 use crate::run::Mode;
 use crate::transcript::Transcript;
 use clawutils::cli::budget::Extras;
+use clawutils::cli::model::ModelArgs;
 use clawutils::estimate::{Estimate, Method, Request};
 use clawutils::exit::{self, Exit};
 use clawutils::messages::Message;
@@ -44,6 +45,8 @@ pub struct Call {
     recordings: u64,
     rebuild: RebuildOptions,
     extras: Extras,
+    /// The model that is called, and the file of models.
+    model: ModelArgs,
     limits: RunLimits,
     client: Client,
 }
@@ -216,7 +219,9 @@ impl Call {
         }
         let Extras { system, tools } = &self.extras;
         let (system, tools) = (system.as_deref(), tools.as_deref());
-        let request = Request { messages, system, tools, model: None };
+        let name = self.model.model();
+        let model = name.as_deref().map(|name| self.model.known(name)).transpose()?;
+        let request = Request { messages, system, tools, model };
         let prompt = Estimate::of(request, Method::Script).tokens;
         let reserved = match self.limits.reserve(prompt) {
             Ok(reserved) => reserved,

@@ -3,7 +3,7 @@
 use crate::report::{Case, Outcome, Report};
 use crate::run::{Mode, RunArgs};
 use crate::transcript::Transcript;
-use clawutils::estimate::{self, Budget, Family, Weight};
+use clawutils::estimate::{self, Budget, Model, Weight};
 use clawutils::exit::{Error, Exit};
 use clawutils::finding::rules::{self, Rule};
 use clawutils::finding::{Findings, Severity};
@@ -33,6 +33,9 @@ pub struct CheckArgs {
     /// Also check that the messages fit this context window, in tokens; separate several with commas
     #[arg(long, value_name = "TOKENS", value_delimiter = ',')]
     pub window: Vec<u64>,
+    /// Model to estimate tokens for (default: the one that the newest reply names)
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
     /// Least severe finding that makes a transcript fail
     #[arg(long, value_name = "SEVERITY", default_value = "warning")]
     pub fail_on: FailOn,
@@ -44,12 +47,13 @@ pub struct CheckArgs {
 /// The mode of `claw-replay check`.
 pub struct Check {
     budgets: Vec<Budget>,
+    model: Option<String>,
     fail_on: Severity,
 }
 
 impl Default for Check {
     fn default() -> Check {
-        Check { budgets: Vec::new(), fail_on: Severity::Warning }
+        Check { budgets: Vec::new(), model: None, fail_on: Severity::Warning }
     }
 }
 
@@ -69,7 +73,8 @@ impl CheckArgs {
             FailOn::Warning => Severity::Warning,
             FailOn::Note => Severity::Note,
         };
-        Ok(Check { budgets: budgets.map_err(|why| Error::new(Exit::Config, why))?, fail_on })
+        let budgets = budgets.map_err(|why| Error::new(Exit::Config, why))?;
+        Ok(Check { budgets, model: self.model.clone(), fail_on })
     }
 }
 
@@ -80,17 +85,19 @@ impl Mode for Check {
 
     fn options(&self) -> String {
         let windows = self.budgets.iter().map(|budget| budget.window).collect::<Vec<_>>();
-        format!("{windows:?} {:?}", self.fail_on)
+        format!("{windows:?} {:?} {:?}", self.model, self.fail_on)
     }
 
     fn run(&self, transcript: &Transcript) -> anyhow::Result<Report> {
         let (mut counts, mut weights) = (Counts::default(), Vec::new());
+        let name = transcript.model(self.model.as_deref())?;
+        let model = name.as_deref().map(Model::named);
         let Inspection { findings, outlines } = lint::inspect(
             transcript.input.clone(),
             &mut |record| counts.take(record),
-            &mut |message| weights.push(Weight::of(message, Family::Unknown)),
+            &mut |message| weights.push(Weight::of(message, model)),
         )?;
-        let tokens = estimate::outlined(&outlines, &weights);
+        let tokens = estimate::outlined(&outlines, &weights, model);
         let is_refused = |rule: &Rule| *rule == rules::REFUSED;
         let mut cases = vec![
             self.case("sound", &findings, |rule| !is_refused(rule)),

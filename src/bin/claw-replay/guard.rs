@@ -8,7 +8,7 @@ use crate::run::{Mode, RunArgs};
 use crate::transcript::Transcript;
 use clawutils::cli::budget::RequestArgs;
 use clawutils::cli::prices;
-use clawutils::estimate::{Budget, Family, Weight};
+use clawutils::estimate::{Budget, Model, Weight};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::messages::rebuild::{self, RebuildOptions};
@@ -42,8 +42,8 @@ pub struct GuardArgs {
     /// File of prices, one model per line; the cost of all calls is reported
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
-    /// Model whose price applies (default: the one that the transcript names)
-    #[arg(long, value_name = "NAME", requires = "prices")]
+    /// Model to estimate tokens for, and whose price applies (default: the one that the newest reply names)
+    #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// The options that check, guard and call share.
     #[command(flatten)]
@@ -96,22 +96,24 @@ impl Mode for Guard {
     }
 
     fn run(&self, transcript: &Transcript) -> anyhow::Result<Report> {
+        let name = transcript.model(self.model.as_deref())?;
+        let model = name.as_deref().map(Model::named);
         let mut windows: Vec<WindowRun<'_>> =
-            self.budgets.iter().map(|budget| WindowRun::new(self, *budget)).collect();
+            self.budgets.iter().map(|budget| WindowRun::new(self, *budget, model)).collect();
         let (mut turn, mut count, mut tokens) = (0, 0, 0);
         let options = RebuildOptions { ignore_compactions: true, ..RebuildOptions::default() };
         let inputs = std::slice::from_ref(&transcript.input);
         rebuild::stream(inputs, &options, true, |message| {
             let mut message = message.into_owned();
-            let weight = Weight::of(&message, Family::Unknown);
+            let weight = Weight::of(&message, model);
             turn += u64::from(message.is_from_user());
             count += 1;
             tokens += weight.tokens();
-            let model = message.meta.as_ref().and_then(|meta| meta.model.clone());
+            let replied = message.meta.as_ref().and_then(|meta| meta.model.clone());
             // The provider's counts are those of the recorded requests, not of the simulated ones.
             message.meta.iter_mut().for_each(|meta| meta.drop_count());
             for window in &mut windows {
-                window.model = model.clone().or(window.model.take());
+                window.model = replied.clone().or(window.model.take());
                 let events = window.simulation.take(message.clone(), weight, turn);
                 window.note(&events);
             }
@@ -151,10 +153,10 @@ struct WindowRun<'g> {
 }
 
 impl<'g> WindowRun<'g> {
-    fn new(guard: &'g Guard, budget: Budget) -> WindowRun<'g> {
+    fn new(guard: &'g Guard, budget: Budget, model: Option<Model<'g>>) -> WindowRun<'g> {
         WindowRun {
             guard,
-            simulation: Simulation::new(budget, &guard.beside),
+            simulation: Simulation::new(budget, &guard.beside, model),
             model: None,
             overflows: (Vec::new(), 0),
             requests: 0,

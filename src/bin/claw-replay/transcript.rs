@@ -5,6 +5,7 @@ use clawutils::cli::DialectArgs;
 use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
 use clawutils::input::lines::Lines;
+use clawutils::messages::newest_model;
 use clawutils::record::Record;
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata, OpenOptions};
@@ -121,6 +122,17 @@ pub struct Transcript {
 }
 
 impl Transcript {
+    /// Returns the name of the model to estimate tokens for: the `given` one, else the one that the newest reply names.
+    ///
+    /// # Errors
+    /// Fails with 74 if the transcript cannot be read.
+    pub fn model(&self, given: Option<&str>) -> anyhow::Result<Option<String>> {
+        match given {
+            Some(name) => Ok(Some(name.to_owned())),
+            None => newest_model(std::slice::from_ref(&self.input)),
+        }
+    }
+
     /// Checks that a transcript in which the command found nothing to do is blank or has at least one intact record.
     ///
     /// # Errors

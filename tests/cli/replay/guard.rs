@@ -5,7 +5,7 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use super::{ORPHAN, Reports, each, transcript};
+use super::{ORPHAN, Reports, check, each, transcript};
 use crate::common::{AssertExt, Sandbox};
 
 /// Runs `claw-replay guard --quiet`.
@@ -73,6 +73,40 @@ fn the_report_states_the_turn_and_size_of_an_overflow_and_what_each_step_saves()
         claw-append s.jsonl";
     sandbox.sh(compact).assert().success();
     assert_eq!(guard(&sandbox, &["--window", "8000", "s.jsonl"]).report(), run.report());
+}
+
+/// A reply of 100 words names a model whose tokenizer gives fewer tokens than the largest estimates do.
+#[test]
+fn tokens_are_estimated_for_the_model_of_the_newest_reply() {
+    let sandbox = Sandbox::new();
+    let reply = |model: &str| json!({"type": "assistant", "content": "snow 12 ".repeat(100), "model": model});
+    let prompt = json!({"type": "user", "content": "more"});
+    sandbox.write("s.jsonl", format!("{prompt}\n{}\n{}\n{prompt}\n", reply("m-1"), reply("gpt-5")));
+    let estimate = |model: &[&str]| -> u64 {
+        let cmd = sandbox.cmd("claw-estimate");
+        cmd.args(model)
+            .arg("s.jsonl")
+            .assert()
+            .success()
+            .stdout_text()
+            .trim()
+            .parse()
+            .expect("a number")
+    };
+    let of_messages = |run: &Assert| run.report()["numbers"]["tokens"].as_u64().expect("a number");
+    let unknown = estimate(&[]);
+    for (model, expected) in
+        [(&[][..], estimate(&["--model", "gpt-5"])), (&["--model", "m-1"], unknown)]
+    {
+        let run = check(&sandbox, &[model, &["s.jsonl"]].concat()).success();
+        assert_eq!(of_messages(&run), expected, "{model:?}");
+        let run = guard(&sandbox, &[model, &["--window", "32000", "s.jsonl"]].concat()).success();
+        assert_eq!(window(&run)["largest"], expected, "{model:?}");
+    }
+    assert!(estimate(&["--model", "gpt-5"]) < unknown);
+    // Without a model, the largest estimates apply.
+    sandbox.sh("sed -i 's/\"model\"/\"x\"/' s.jsonl").assert().success();
+    assert_eq!(of_messages(&check(&sandbox, &["s.jsonl"]).success()), unknown);
 }
 
 #[test]

@@ -154,6 +154,7 @@ impl CallArgs {
             recordings,
             rebuild: RebuildOptions { limit_turns, ..RebuildOptions::default() },
             extras,
+            model: self.model.clone(),
             limits: RunLimits::new(&self.limits, self.model.model())?,
             client: Client::new(settings, arguments),
         })

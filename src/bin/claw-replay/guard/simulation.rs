@@ -9,7 +9,7 @@ use clawutils::compact::cut::CutRule;
 use clawutils::compact::pieces::{PieceLimits, Pieces};
 use clawutils::compact::request::{PROMPT, SummaryPrompt};
 use clawutils::compact::{CutPlan, KEEP_USER, Task};
-use clawutils::estimate::{Budget, Gauge, Request, Tally, Weight};
+use clawutils::estimate::{Budget, Gauge, Model, Request, Tally, Weight};
 use clawutils::id::Id;
 use clawutils::messages::{Message, Meta};
 use clawutils::record::content::{Block, Role};
@@ -32,9 +32,13 @@ pub struct Beside {
 }
 
 impl Beside {
-    fn request<'r, 'a>(&'r self, messages: &'r [Message<'a>]) -> Request<'r, 'a> {
+    fn request<'r, 'a>(
+        &'r self,
+        messages: &'r [Message<'a>],
+        model: Option<Model<'r>>,
+    ) -> Request<'r, 'a> {
         let (system, tools) = (self.system.as_deref(), self.tools.as_deref());
-        Request { messages, system, tools, model: None }
+        Request { messages, system, tools, model }
     }
 }
 
@@ -69,6 +73,8 @@ pub struct SimulatedCall {
 /// The simulation of one window.
 pub struct Simulation<'s> {
     beside: &'s Beside,
+    /// The model that tokens are estimated for.
+    model: Option<Model<'s>>,
     /// The limits.
     pub budget: Budget,
     gauge: Gauge,
@@ -110,11 +116,12 @@ pub struct Events {
 
 impl<'s> Simulation<'s> {
     /// Starts with an empty conversation.
-    pub fn new(budget: Budget, beside: &'s Beside) -> Simulation<'s> {
-        let gauge = Gauge::new(Request::default(), None);
-        let empty = gauge.tally(beside.request(&[]));
+    pub fn new(budget: Budget, beside: &'s Beside, model: Option<Model<'s>>) -> Simulation<'s> {
+        let gauge = Gauge::new(Request { model, ..Request::default() }, None);
+        let empty = gauge.tally(beside.request(&[], model));
         Simulation {
             beside,
+            model,
             budget,
             gauge,
             empty,
@@ -240,12 +247,13 @@ impl<'s> Simulation<'s> {
 
     /// Returns the compaction; `None` if there is no room for a summary, or it gains nothing.
     fn compaction(&self) -> Option<Compaction> {
-        let (target, request) = (self.budget.target(), self.beside.request(&self.messages));
+        let target = self.budget.target();
+        let request = self.beside.request(&self.messages, self.model);
         let task = Task {
             messages: &self.messages,
             system: request.system,
             tools: request.tools,
-            model: None,
+            model: self.model,
             gauge: self.gauge,
             target: Some(target),
             keep_user: KEEP_USER,
