@@ -1,6 +1,7 @@
 //! The content of a message: a plain string, or blocks that keep their original JSON text.
 
 use crate::id::Id;
+use crate::json::scan::Scan;
 use crate::json::write::Members;
 use crate::json::{self, Object};
 use std::borrow::Cow;
@@ -181,6 +182,25 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
     }
 }
 
+/// Returns the blocks of a list in which every element is a text block in the usual form, or `None`. This is the usual
+/// content of a reply, and it is read in one scan, where [`json::elements`] and [`Block::parse`] take two.
+fn text_blocks(raw: &str) -> Option<Vec<Block<'_>>> {
+    const BEGIN: &[u8] = br#"{"type":"text","text":"#;
+    let bytes = raw.as_bytes();
+    let (mut scan, mut blocks, mut at) = (Scan::new(raw), Vec::new(), 0);
+    let mut before = b'[';
+    while bytes.get(at) == Some(&before) && bytes[at + 1..].starts_with(BEGIN) {
+        let begin = at + 1;
+        let text = begin + BEGIN.len();
+        let end = scan.string(text).filter(|end| bytes.get(*end) == Some(&b'}'))?;
+        let is_blank = json::is_blank(&raw[text..end]);
+        let kind = if is_blank { BlockKind::Blank } else { BlockKind::Text };
+        blocks.push(Block { raw: Cow::Borrowed(&raw[begin..=end]), kind });
+        (at, before) = (end + 1, b',');
+    }
+    (before == b',' && &bytes[at..] == b"]").then_some(blocks)
+}
+
 /// The content of a message: a plain string, or blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content<'a> {
@@ -198,6 +218,9 @@ impl<'a> Content<'a> {
     pub fn parse(raw: &'a str) -> Result<Content<'a>, String> {
         if raw.starts_with('"') {
             return Ok(Content::Text(Cow::Borrowed(raw)));
+        }
+        if let Some(blocks) = text_blocks(raw) {
+            return Ok(Content::Blocks(blocks));
         }
         let elements = json::elements(raw).ok_or("'content' is neither a string nor a list")?;
         elements.into_iter().map(Block::parse).collect::<Result<_, _>>().map(Content::Blocks)
@@ -315,6 +338,40 @@ impl<'a> Content<'a> {
                 }
                 each("]");
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_text_blocks_is_read_like_any_other() {
+        let block = |text: &str| format!(r#"{{"type":"text","text":{text}}}"#);
+        let plain = block(r#""a\"b \ud83d""#);
+        for (raw, is_usual) in [
+            (format!("[{plain}]"), true),
+            (format!("[{plain},{},{}]", block("\" \\n\""), block("\"\"")), true),
+            ("[]".to_owned(), false),
+            (format!("[{plain} ]"), false),
+            (format!("[{plain},{{\"type\":\"x\"}}]"), false),
+            (format!("[{plain},{}]", block("5")), false),
+            (format!("[{plain}"), false),
+            (format!("[{plain},"), false),
+            (format!("[{plain},]"), false),
+            (format!("{plain}]"), false),
+            (format!("[{plain}]]"), false),
+            (format!("[{plain}{plain}]"), false),
+            (r#"[{"type":"text","text":"a","text":"b"}]"#.to_owned(), false),
+            (r#"[{"type":"text","text":"a\q"}]"#.to_owned(), false),
+        ] {
+            let blocks = json::elements(&raw).ok_or_else(String::new).and_then(|elements| {
+                elements.into_iter().map(Block::parse).collect::<Result<Vec<_>, _>>()
+            });
+            let found = text_blocks(&raw);
+            assert_eq!(found.is_some(), is_usual, "{raw}");
+            assert!(found.is_none_or(|found| blocks == Ok(found)), "{raw}");
         }
     }
 }
