@@ -203,12 +203,24 @@ impl<'a> Message<'a> {
         out: &mut impl Write,
     ) -> io::Result<()> {
         let meta = self.meta_if(meta);
-        // Two slices for each block: its text and a comma.
-        let mut slices = Vec::with_capacity(8 + 2 * self.content.blocks().len());
-        slices.push(IoSlice::new(before.as_bytes()));
-        self.pieces(&meta, &mut |piece| slices.push(IoSlice::new(piece.as_bytes())));
-        slices.push(IoSlice::new(after.as_bytes()));
-        let mut left = &mut slices[..];
+        // Two slices for each block: its text and a comma. Most messages have few blocks, and need no allocation.
+        let most = 8 + 2 * self.content.blocks().len();
+        let (mut few, mut many) = ([IoSlice::new(b""); 16], Vec::new());
+        let slices = if most <= few.len() {
+            &mut few[..]
+        } else {
+            many.resize(most, IoSlice::new(b""));
+            &mut many[..]
+        };
+        let mut count = 0;
+        let mut add = |piece| {
+            slices[count] = IoSlice::new(str::as_bytes(piece));
+            count += 1;
+        };
+        add(before);
+        self.pieces(&meta, &mut add);
+        add(after);
+        let mut left = &mut slices[..count];
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             match out.write_vectored(left) {
