@@ -31,10 +31,18 @@ fn is_blank_unit(unit: u16) -> bool {
     char::from_u32(u32::from(unit)).is_some_and(char::is_whitespace)
 }
 
+/// The length in bytes up to which [`string`] searches without a call.
+const SHORT: usize = 32;
+
 /// Decodes the string `raw`, a JSON value; a lone surrogate becomes U+FFFD. Returns `None` if `raw` is not a string.
 #[must_use]
 pub fn string(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    // Most strings that are decoded are names and ids, so short that a call takes longer than this loop.
+    let is_plain = |text: &str| text.bytes().fold(true, |all, byte| all & (byte != b'\\'));
+    if inner.len() <= SHORT && is_plain(inner) {
+        return Some(Cow::Borrowed(inner));
+    }
     let mut next = memchr::memchr(b'\\', inner.as_bytes());
     if next.is_none() {
         return Some(Cow::Borrowed(inner));
