@@ -3,7 +3,7 @@
 use clawutils::finding::Place;
 use clawutils::input::Input;
 use clawutils::input::backward::{Backward, Needles};
-use clawutils::input::block::Batches;
+use clawutils::input::block::{Batches, Parts};
 use clawutils::input::line::{self, Line, LineObject};
 use clawutils::input::lines::Lines;
 use clawutils::json;
@@ -85,7 +85,7 @@ fn place(input: &Input, offset: u64, line: &[u8]) -> Place {
 fn split(input: &Input, from: u64) -> Vec<OffsetLine> {
     let mut out = Vec::new();
     let mut offset = from;
-    let mut batches = Batches::new(input, from..input.length, true);
+    let mut batches = Batches::new(input, from..input.length, Parts::Members);
     while batches.advance().expect("memory can be read") {
         for index in 0..batches.current().len() {
             let (line, has_feed) = batches.current().line(index);

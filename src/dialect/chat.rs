@@ -14,7 +14,6 @@ use crate::dialect::writer::{Reply, ReplyPart};
 use crate::dialect::{Choice, Dialect};
 use crate::exit::{Exit, fail};
 use crate::finding::rules;
-use crate::id;
 use crate::input::Input;
 use crate::input::line::without_mark;
 use crate::input::origin::{Remark, SourcePlace};
@@ -64,8 +63,7 @@ pub fn read(input: &Input, dialect: Dialect, choice: &Choice) -> anyhow::Result<
             out.unknown("elements that are not messages", place);
             continue;
         };
-        let id = Cow::Owned(id::address(place.offset));
-        let source = &RecordSource { line, id, ts: None };
+        let source = &RecordSource { line, id: None, ts: None };
         out.append(place, |out| match dialect {
             _ if messages.are_items => {
                 codex::item::write(line.value, source, 1, Default::default(), out);

@@ -24,13 +24,11 @@ use crate::dialect::time::Time;
 use crate::dialect::translation::{Chunk, IMPORTED, RecordSource, Translation};
 use crate::exit::{Exit, fail};
 use crate::finding::rules;
-use crate::id;
 use crate::input::Input;
 use crate::input::origin::SourcePlace;
 use crate::json::outline::Value;
 use history::History;
 use item::{Facts, Kind};
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// An item or a compaction.
@@ -197,8 +195,7 @@ impl Rollout {
 }
 
 fn source(line: SourceLine<'_>) -> RecordSource<'_> {
-    let id = Cow::Owned(id::address(line.place.offset));
-    RecordSource { line, id, ts: line.value.get("timestamp").map(Time::Text) }
+    RecordSource { line, id: None, ts: line.value.get("timestamp").map(Time::Text) }
 }
 
 /// The types of records that are not sent.
@@ -207,10 +204,9 @@ const NOT_SENT: [&str; 5] =
 
 /// Writes the header of the session.
 fn header(source: &RecordSource<'_>, meta: Value<'_>, out: &mut Translation<'_>) {
-    let id = meta.string("id").unwrap_or_else(|| source.id.clone());
-    let source = RecordSource { id, ..source.clone() };
+    let source = RecordSource { id: meta.string("id"), ..source.clone() };
     out.record(&source, 1, "session")
-        .string("key", &source.id)
+        .string("key", &source.first_id())
         .optional("created", source.line.value.get("timestamp"))
         .object("source", |it| {
             it.string("dialect", "codex")
@@ -240,7 +236,7 @@ fn compaction(
     }
     let mut record = out.record(source, number, "compaction");
     record.string("summary", &summary).strings("kept_user", kept);
-    record.string("first_kept_entry_id", &source.id);
+    record.string("first_kept_entry_id", &source.first_id());
 }
 
 #[cfg(test)]

@@ -7,17 +7,17 @@ use std::ops::Range;
 use std::path::Path;
 
 /// The index of the input that holds the new text.
-const WRITTEN: usize = 0;
+const WRITTEN: u32 = 0;
 /// The index of the source.
-const SOURCE: usize = 1;
+const SOURCE: u32 = 1;
 
-/// A part of the text.
+/// A part of the text. There are several for each record, so they are small.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// The index of its input: [`WRITTEN`] or [`SOURCE`].
-    input: usize,
     from: u64,
-    length: u64,
+    length: u32,
+    /// The index of its input: [`WRITTEN`] or [`SOURCE`].
+    input: u32,
 }
 
 /// The text of the records made from one line, as a range of parts.
@@ -59,16 +59,24 @@ impl Draft {
     /// Appends a part of the source.
     pub fn cite(&mut self, part: Range<u64>) {
         self.close_part();
-        self.parts.push(Part { input: SOURCE, from: part.start, length: part.end - part.start });
+        self.push(SOURCE, part);
+    }
+
+    /// Appends a part of an input, as several parts if it is longer than 4 GiB.
+    fn push(&mut self, input: u32, part: Range<u64>) {
+        let mut from = part.start;
+        while from < part.end {
+            let length = u32::try_from(part.end - from).unwrap_or(u32::MAX);
+            self.parts.push(Part { from, length, input });
+            from += u64::from(length);
+        }
     }
 
     /// Adds a part that consists of the text written since the last part.
     fn close_part(&mut self) {
         let (from, end) = (self.closed, self.written.length());
         self.closed = end;
-        if from < end {
-            self.parts.push(Part { input: WRITTEN, from, length: end - from });
-        }
+        self.push(WRITTEN, from..end);
     }
 
     /// Begins a chunk, and returns the index of its first part.
@@ -99,7 +107,7 @@ impl Draft {
         for Chunk { begin, end } in chunks {
             each(rope.length());
             for part in &self.parts[begin as usize..end as usize] {
-                rope.push(part.input, part.from, part.length);
+                rope.push(part.input as usize, part.from, part.length.into());
             }
         }
         Ok(Input::rope(&source.name, rope))

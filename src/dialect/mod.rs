@@ -147,24 +147,24 @@ fn choose_leaf<K: Copy>(
 
 /// Adds a remark if the walk from the leaf ended at a missing parent or in a cycle.
 fn remark_path<K: Copy>(tree: &Tree<K>, path: &Path, out: &mut Translation<'_>) {
-    let Some(first) = path.nodes.first() else { return };
-    let place = tree.entry(*first).place;
-    let names = tree.names([*first]);
+    let (Some(first), false) = (path.nodes.first(), path.end == PathEnd::Root) else { return };
+    let parent_node = if let PathEnd::Cycle(parent) = path.end { Some(parent) } else { None };
+    let names = tree.names([Some(*first), parent_node].into_iter().flatten());
     let id = names.get(first).map(|id| (*id).to_owned());
-    match &path.end {
-        PathEnd::Root => {}
-        PathEnd::Missing(parent) => {
-            let message = format!("its parent '{parent}' is not in the file; reading begins here");
-            out.remark(Remark { rule: &rules::MISSING_PARENT, place, id, message });
-        }
+    let (rule, message) = match &path.end {
+        PathEnd::Root => return,
+        PathEnd::Missing(parent) => (
+            &rules::MISSING_PARENT,
+            format!("its parent '{parent}' is not in the file; reading begins here"),
+        ),
         PathEnd::Cycle(parent) => {
-            let names = tree.names([*parent]);
             let parent = names.get(parent).copied().unwrap_or_default();
             let message =
                 format!("its parent '{parent}' is also its descendant; reading begins here");
-            out.remark(Remark { rule: &rules::PARENT_CYCLE, place, id, message });
+            (&rules::PARENT_CYCLE, message)
         }
-    }
+    };
+    out.remark(Remark { rule, place: tree.entry(*first).place, id, message });
 }
 
 /// Adds a note for each branch that does not end on `path`; see [`Tree::other_branches`].

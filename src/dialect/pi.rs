@@ -154,8 +154,7 @@ impl Session {
 
     /// Returns a line with the id and the time that its records get.
     fn source<'a>(&self, line: SourceLine<'a>) -> RecordSource<'a> {
-        let own = line.value.string("id").filter(|_| !self.is_list());
-        let id = own.unwrap_or_else(|| Cow::Owned(id::address(line.place.offset)));
+        let id = line.value.string("id").filter(|_| !self.is_list());
         let message = line.value.object("message");
         let millis =
             message.and_then(|it| it.get("timestamp")).and_then(time::of_millis).map(Time::Micros);
@@ -237,12 +236,11 @@ const NOT_SENT: [&str; 6] =
 /// Writes the header of the session.
 fn header(line: SourceLine<'_>, version: u64, out: &mut Translation<'_>) {
     let entry = line.value;
-    let address = || Cow::Owned(id::address(line.place.offset));
-    let id = entry.string("id").unwrap_or_else(address);
+    let id = entry.string("id");
     let ts = entry.get("timestamp").map(Time::Text);
     let source = RecordSource { line, id, ts };
     out.record(&source, 1, "session")
-        .string("key", &source.id)
+        .string("key", &source.first_id())
         .optional("created", entry.get("timestamp"))
         .object("source", |it| {
             it.string("dialect", "pi")

@@ -1,6 +1,5 @@
 //! Reads lines of another program's transcript that hold a JSON object.
 
-use crate::finding::Place;
 use crate::input::Input;
 use crate::input::line::{MAX_DEPTH, read_line};
 use crate::input::origin::SourcePlace;
@@ -17,7 +16,7 @@ pub struct SourceLine<'a> {
     /// The place of the line, or of the object if the line is damaged.
     pub place: SourcePlace,
     /// The offset of the object's text in the source.
-    at: u64,
+    pub at: u64,
 }
 
 impl<'a> SourceLine<'a> {
@@ -33,17 +32,6 @@ impl<'a> SourceLine<'a> {
         let value = outline.read(text, MAX_DEPTH).filter(|value| value.is_object())?;
         let lead = value.text().as_ptr() as usize - text.as_ptr() as usize;
         Some(SourceLine { value, place, at: at + lead as u64 })
-    }
-
-    /// Returns the line with these bytes, or `None` if it does not hold exactly one object.
-    #[must_use]
-    pub fn read(
-        bytes: &'a [u8],
-        place: SourcePlace,
-        outline: &'a mut Outline,
-    ) -> Option<SourceLine<'a>> {
-        let text = simdutf8::basic::from_utf8(bytes).ok()?;
-        SourceLine::of(text, place.offset, place, outline)
     }
 
     /// Returns the place in the source of `part`, if it is a slice of the object's text.
@@ -77,11 +65,20 @@ impl<'i> SourceReader<'i> {
     /// # Errors
     /// Fails if the input cannot be read.
     pub fn line(&mut self, place: SourcePlace) -> anyhow::Result<Option<SourceLine<'_>>> {
-        let SourcePlace { line, offset, length } = place;
+        let SourcePlace { offset, length, .. } = place;
         let input = self.input;
         let bytes = self.window.bytes(input, offset, usize::try_from(length)?);
         let bytes = bytes.with_context(|| format!("cannot read '{}'", input.name))?;
-        let own = Place { input: input.name.clone(), line: Some(line), offset, length };
+        self.outline.clear();
+        if let Ok(text) = simdutf8::basic::from_utf8(bytes)
+            && text.starts_with('{')
+            && let Some((end, nodes)) = self.outline.add(text, MAX_DEPTH)
+            && end == text.len()
+        {
+            let value = self.outline.value(text, nodes);
+            return Ok(Some(SourceLine { value, place, at: offset }));
+        }
+        let own = place.in_input(&input.name);
         let object = read_line(bytes, own, 0).into_iter().find_map(Result::ok);
         let Some(line) = object else { return Ok(None) };
         let (text, at) = (line.object.text(), offset + line.object.offset_in(bytes));

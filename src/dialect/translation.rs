@@ -17,9 +17,10 @@ use crate::dialect::time::Time;
 use crate::dialect::writer::{RecordWriter, Reply, ReplyPart, split_blocks};
 use crate::finding::rules::Rule;
 use crate::finding::{Finding, Findings};
+use crate::id;
 use crate::input::Input;
 use crate::input::line::read_line;
-use crate::input::lines::Lines;
+use crate::input::lines::{Lines, ValueLine};
 use crate::input::origin::{Origin, Remark, SourceFile, SourcePlace};
 use crate::json::outline::Outline;
 use std::borrow::Cow;
@@ -30,19 +31,18 @@ use std::collections::{HashMap, HashSet};
 pub struct RecordSource<'a> {
     /// The line.
     pub line: SourceLine<'a>,
-    /// The id of the first record.
-    pub id: Cow<'a, str>,
+    /// The id of the first record. If there is none, it is the address of the line.
+    pub id: Option<Cow<'a, str>>,
     /// The time.
     pub ts: Option<Time<'a>>,
 }
 
 impl RecordSource<'_> {
-    /// Returns the id of record `number` of the line, counted from 1.
-    fn id(&self, number: usize) -> Cow<'_, str> {
-        match number {
-            1 => Cow::Borrowed(&self.id),
-            _ => Cow::Owned(format!("{}.{number}", self.id)),
-        }
+    /// Returns the id of the first record.
+    #[must_use]
+    pub fn first_id(&self) -> Cow<'_, str> {
+        let address = || Cow::Owned(id::address(self.line.place.offset));
+        self.id.as_deref().map_or_else(address, Cow::Borrowed)
     }
 }
 
@@ -102,20 +102,21 @@ impl<'i> Translation<'i> {
         take: &mut dyn FnMut(SourceLine<'_>, &mut Translation<'i>),
     ) -> anyhow::Result<()> {
         let mut outline = Outline::default();
-        let mut lines = Lines::unscanned(self.source);
+        let mut lines = Lines::with_values(self.source);
         while let Some(mut batch) = lines.batch()? {
-            while let Some((bytes, place)) = batch.next_bytes() {
-                let begin = SourcePlace::of(&place);
-                match SourceLine::read(bytes, begin, &mut outline) {
-                    Some(line) => take(line, self),
-                    None => {
-                        for line in read_line(bytes, place, 0) {
+            while let Some((place, line)) = batch.next_value() {
+                match line {
+                    ValueLine::Object(value, lead) => {
+                        take(SourceLine { value, place, at: place.offset + lead as u64 }, self);
+                    }
+                    ValueLine::Other(bytes) => {
+                        for line in read_line(bytes, place.in_input(&self.source.name), 0) {
                             match line {
                                 Ok(line) => {
-                                    let place = SourcePlace::of(&line.place);
-                                    let at = begin.offset + line.object.offset_in(bytes);
+                                    let own = SourcePlace::of(&line.place);
+                                    let at = place.offset + line.object.offset_in(bytes);
                                     let text = line.object.text();
-                                    let line = SourceLine::of(text, at, place, &mut outline);
+                                    let line = SourceLine::of(text, at, own, &mut outline);
                                     line.into_iter().for_each(|line| take(line, self));
                                 }
                                 Err(finding) => self.finding(finding),
@@ -177,7 +178,7 @@ impl<'i> Translation<'i> {
     ) -> RecordWriter<'o> {
         self.has_views |= matches!(kind, "compaction" | "checkpoint");
         let mut writer = RecordWriter::new(&mut self.draft, source.line);
-        writer.string("type", kind).string("id", &source.id(number));
+        writer.string("type", kind).id(source.id.as_deref(), number);
         writer.time("ts", source.ts.and_then(Time::micros));
         writer
     }

@@ -45,6 +45,8 @@ pub struct Entry<K> {
 pub struct Tree<K> {
     entries: Vec<Entry<K>>,
     ids: HashMap<Box<str>, Node, RandomState>,
+    /// The id of the last record; empty if it has none. Most records name the one before them as their parent.
+    last: String,
     /// The records that were read before their parents, with the ids of the parents. After [`Tree::finish`], only those
     /// whose parents are missing.
     late: Vec<(Node, Box<str>)>,
@@ -72,7 +74,7 @@ pub enum PathEnd {
 
 impl<K> Default for Tree<K> {
     fn default() -> Tree<K> {
-        Tree { entries: Vec::new(), ids: HashMap::default(), late: Vec::new() }
+        Tree { entries: Vec::new(), ids: HashMap::default(), last: String::new(), late: Vec::new() }
     }
 }
 
@@ -91,6 +93,10 @@ impl<K: Copy> Tree<K> {
         let parent = match parent {
             ParentName::None => Parent::None,
             ParentName::Previous => node.checked_sub(1).map_or(Parent::None, Parent::At),
+            ParentName::Id(parent) if id == Some(parent) => Parent::At(node),
+            ParentName::Id(parent) if parent == self.last && node > 0 && !parent.is_empty() => {
+                Parent::At(node - 1)
+            }
             ParentName::Id(id) => match self.ids.get(id) {
                 Some(parent) => Parent::At(*parent),
                 None => {
@@ -99,6 +105,8 @@ impl<K: Copy> Tree<K> {
                 }
             },
         };
+        self.last.clear();
+        self.last.push_str(id.unwrap_or_default());
         self.entries.push(Entry { place, kind, parent });
         has_twin
     }
@@ -138,6 +146,14 @@ impl<K: Copy> Tree<K> {
         0..self.entries.len() as Node
     }
 
+    /// Returns for each record of the file true if it is one of `nodes`.
+    #[must_use]
+    pub fn flags(&self, nodes: &[Node]) -> Vec<bool> {
+        let mut flags = vec![false; self.entries.len()];
+        nodes.iter().for_each(|node| flags[*node as usize] = true);
+        flags
+    }
+
     /// Returns the record with this id, or the last one if there are several.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<Node> {
@@ -162,7 +178,7 @@ impl<K: Copy> Tree<K> {
     /// Walks from a leaf to its root. At a record without a parent, the walk continues with the record that `next`
     /// returns, if there is one: a dialect can link records in another way.
     pub fn path(&self, leaf: Node, next: impl Fn(Node) -> Option<Node>) -> Path {
-        let mut is_visited = vec![false; self.entries.len()];
+        let mut is_visited = self.flags(&[]);
         let (mut nodes, mut node) = (Vec::new(), leaf);
         let end = loop {
             is_visited[node as usize] = true;
@@ -198,9 +214,7 @@ impl<K: Copy> Tree<K> {
         is_member: impl Fn(Node) -> bool,
         counts: impl Fn(Node) -> bool,
     ) -> Vec<(Node, usize, Option<Node>)> {
-        let (mut has_child, mut is_seen) =
-            (vec![false; self.entries.len()], vec![false; self.entries.len()]);
-        nodes.iter().for_each(|node| is_seen[*node as usize] = true);
+        let (mut has_child, mut is_seen) = (self.flags(&[]), self.flags(nodes));
         for node in self.nodes().filter(|node| is_member(*node)) {
             if let Some(parent) = self.parent(node) {
                 has_child[parent as usize] = true;

@@ -6,6 +6,8 @@
 //! otherwise the caller splits them.
 
 use crate::input::Input;
+use crate::input::line::MAX_DEPTH;
+use crate::json::outline::{Outline, Value};
 use crate::json::{Object, Span};
 use std::io;
 use std::num::NonZero;
@@ -104,6 +106,17 @@ pub struct WholeLines {
     lines: Vec<Prepared>,
     /// The members of the objects of all lines.
     spans: Vec<Span>,
+    /// The values in the objects of all lines.
+    outline: Outline,
+}
+
+/// The parts of objects that a scan finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// Their members.
+    Members,
+    /// Their members and the values in these.
+    Values,
 }
 
 /// A line in a batch.
@@ -111,14 +124,14 @@ pub struct WholeLines {
 struct Prepared {
     /// Its range in the block, without the line feed.
     line: Range<usize>,
-    outline: Option<Outline>,
+    object: Option<Scanned>,
 }
 
-/// The positions of an object and its members in a batch.
+/// The positions of an object and its parts in a batch.
 #[derive(Debug)]
-struct Outline {
+struct Scanned {
     text: Range<usize>,
-    spans: Range<usize>,
+    parts: Range<usize>,
     has_surrogates: bool,
 }
 
@@ -142,16 +155,33 @@ impl WholeLines {
         (&self.block.bytes()[line.clone()], line.end < self.length)
     }
 
-    /// Returns the object in a line if the scanner found one object and only white space around it.
+    /// Returns the object in a line if the scanner found one object and only white space around it. The lines must
+    /// have been scanned for [`Parts::Members`].
     #[must_use]
     pub fn object(&self, number: usize) -> Option<Object<'_>> {
-        let outline = self.lines[number].outline.as_ref()?;
-        let bytes = &self.block.bytes()[outline.text.clone()];
-        // SAFETY: only `split` creates outlines. It checks the lines for UTF-8, and an outline begins and ends with a
-        // brace. The bytes do not change before the next `fill`, which first discards the outlines.
+        let object = self.lines[number].object.as_ref()?;
+        let spans = &self.spans[object.parts.clone()];
+        Some(Object::scanned(self.text(object), spans, object.has_surrogates))
+    }
+
+    /// Returns the object in a line, and its offset in the line, if the scanner found one object and only white space
+    /// around it. The lines must have been scanned for [`Parts::Values`].
+    #[must_use]
+    pub fn value(&self, number: usize) -> Option<(Value<'_>, usize)> {
+        let Prepared { line, object } = &self.lines[number];
+        let object = object.as_ref()?;
+        let value = self.outline.value(self.text(object), object.parts.clone());
+        Some((value, object.text.start - line.start))
+    }
+
+    fn text(&self, object: &Scanned) -> &str {
+        let bytes = &self.block.bytes()[object.text.clone()];
+        // SAFETY: only `split` creates a `Scanned`. It checks the lines for UTF-8, and an object begins and ends with a
+        // brace. The bytes do not change before the next `fill`, which first discards the objects.
         #[allow(unsafe_code, reason = "validating all text twice is slow, see CONTRIBUTING")]
-        let text = unsafe { std::str::from_utf8_unchecked(bytes) };
-        Some(Object::scanned(text, &self.spans[outline.spans.clone()], outline.has_surrogates))
+        unsafe {
+            std::str::from_utf8_unchecked(bytes)
+        }
     }
 
     /// Reads complete lines: `carry`, then bytes from `reading`. At the end of the input the last line may lack
@@ -163,6 +193,7 @@ impl WholeLines {
         }
         self.lines.clear();
         self.spans.clear();
+        self.outline.clear();
         self.length = 0;
         if let Some(length) = reading.share_lines(&mut self.block) {
             self.length = length;
@@ -182,20 +213,21 @@ impl WholeLines {
         Ok(&self.block.bytes()[self.length..])
     }
 
-    /// Splits the bytes into lines, unless that was done before. Scans each line if `scans` is true.
-    fn split(&mut self, scans: bool) {
+    /// Splits the bytes into lines and scans them for objects, unless that was done before.
+    fn split(&mut self, parts: Parts) {
         if !self.lines.is_empty() {
             return;
         }
         let all = &self.block.bytes()[..self.length];
-        let text = if scans { simdutf8::basic::from_utf8(all).ok() } else { None };
+        let text = simdutf8::basic::from_utf8(all).ok();
+        let mut scanner = Scanner { parts, spans: &mut self.spans, outline: &mut self.outline };
         let mut begin = 0;
         while begin < all.len() {
-            let object = text.and_then(|text| object_at(text, begin, &mut self.spans));
+            let object = text.and_then(|text| scanner.object_at(text, begin));
             let prepared = object.unwrap_or_else(|| {
                 let feed = memchr::memchr(b'\n', &all[begin..]);
                 let end = feed.map_or(all.len(), |feed| begin + feed);
-                Prepared { line: begin..end, outline: None }
+                Prepared { line: begin..end, object: None }
             });
             begin = prepared.line.end + 1;
             self.lines.push(prepared);
@@ -203,33 +235,51 @@ impl WholeLines {
     }
 }
 
-/// Returns the line that begins at `begin` if the scanner finds one object in it and only white space around the
-/// object. The scanner stops at line feeds, so the end of the line need not be known.
-fn object_at(text: &str, begin: usize, spans: &mut Vec<Span>) -> Option<Prepared> {
-    let after_white = |at: usize| {
-        let is_white = |byte: &&u8| byte.is_ascii_whitespace() && **byte != b'\n';
-        at + text.as_bytes()[at..].iter().take_while(is_white).count()
-    };
-    let start = after_white(begin);
-    let first = spans.len();
-    let ended = Object::scan(&text[start..], spans).and_then(|(length, has_surrogates)| {
+/// A scanner for objects, and the memory for the parts that it finds.
+struct Scanner<'s> {
+    parts: Parts,
+    spans: &'s mut Vec<Span>,
+    outline: &'s mut Outline,
+}
+
+impl Scanner<'_> {
+    /// Returns the line that begins at `begin` if there is one object in it and only white space around the object. The
+    /// scan stops at line feeds, so the end of the line need not be known.
+    fn object_at(&mut self, text: &str, begin: usize) -> Option<Prepared> {
+        let after_white = |at: usize| {
+            let is_white = |byte: &&u8| byte.is_ascii_whitespace() && **byte != b'\n';
+            at + text.as_bytes()[at..].iter().take_while(is_white).count()
+        };
+        let start = after_white(begin);
+        let (length, parts, has_surrogates) = self.scan(&text[start..])?;
         let end = after_white(start + length);
         let is_line = matches!(text.as_bytes().get(end), None | Some(b'\n'));
-        is_line.then_some((start + length, end, has_surrogates))
-    });
-    let Some((last, end, has_surrogates)) = ended else {
-        spans.truncate(first);
-        return None;
-    };
-    let outline = Outline { text: start..last, spans: first..spans.len(), has_surrogates };
-    Some(Prepared { line: begin..end, outline: Some(outline) })
+        let object = Scanned { text: start..start + length, parts, has_surrogates };
+        is_line.then_some(Prepared { line: begin..end, object: Some(object) })
+    }
+
+    /// Returns the length of the object at the beginning of `text`, its parts, and true if it may have an escaped
+    /// surrogate.
+    fn scan(&mut self, text: &str) -> Option<(usize, Range<usize>, bool)> {
+        if self.parts == Parts::Values {
+            let (length, nodes) =
+                self.outline.add(text, MAX_DEPTH).filter(|_| text.starts_with('{'))?;
+            return Some((length, nodes, true));
+        }
+        let first = self.spans.len();
+        let Some((length, has_surrogates)) = Object::scan(text, self.spans) else {
+            self.spans.truncate(first);
+            return None;
+        };
+        Some((length, first..self.spans.len(), has_surrogates))
+    }
 }
 
 /// Reads a part of an input, batch by batch.
 #[derive(Debug)]
 pub struct Batches {
     current: WholeLines,
-    scans: bool,
+    parts: Parts,
     reader: Reader,
 }
 
@@ -245,16 +295,16 @@ enum Reader {
 }
 
 impl Batches {
-    /// Creates a reader of the batches in `part`, a range of byte offsets. The lines are scanned for objects only if
-    /// `scans` is true.
+    /// Creates a reader of the batches in `range`, a range of byte offsets, whose lines are scanned for `parts`
+    /// of objects.
     #[must_use]
-    pub fn new(input: &Input, part: Range<u64>, scans: bool) -> Batches {
-        let is_large = part.end.saturating_sub(part.start) >= LARGE && processors() > 1;
+    pub fn new(input: &Input, range: Range<u64>, parts: Parts) -> Batches {
+        let is_large = range.end.saturating_sub(range.start) >= LARGE && processors() > 1;
         let reading =
-            || BlockReading { input: input.clone(), part: part.clone(), carry: Vec::new() };
-        let ahead = if is_large { read_ahead(reading(), scans) } else { None };
+            || BlockReading { input: input.clone(), part: range.clone(), carry: Vec::new() };
+        let ahead = if is_large { read_ahead(reading(), parts) } else { None };
         let reader = ahead.unwrap_or_else(|| Reader::Here(reading()));
-        Batches { current: WholeLines::default(), scans, reader }
+        Batches { current: WholeLines::default(), parts, reader }
     }
 
     /// Returns the batch that was read last.
@@ -278,7 +328,7 @@ impl Batches {
                 let _ = empty.send(used);
             }
         }
-        self.current.split(self.scans);
+        self.current.split(self.parts);
         Ok(!self.current.is_empty())
     }
 }
@@ -290,7 +340,7 @@ pub(super) fn processors() -> usize {
 
 /// Starts a thread that prepares batches until the end of the part, or until the receiver is dropped. Returns `None` if
 /// no thread can be started.
-fn read_ahead(mut reading: BlockReading, scans: bool) -> Option<Reader> {
+fn read_ahead(mut reading: BlockReading, parts: Parts) -> Option<Reader> {
     let ((send_full, full), (empty, receive_empty)) = (channel(), channel::<WholeLines>());
     (0..AHEAD).try_for_each(|_| empty.send(WholeLines::default())).ok()?;
     let waiting = Arc::new(AtomicUsize::new(0));
@@ -302,7 +352,7 @@ fn read_ahead(mut reading: BlockReading, scans: bool) -> Option<Reader> {
             // Split the batch here only if another one is ready for the caller. Otherwise the caller is waiting for
             // this one, and might as well split it.
             if own_waiting.fetch_add(1, Ordering::Relaxed) > 0 {
-                batch.split(scans);
+                batch.split(parts);
             }
             if send_full.send(outcome.map(|()| batch)).is_err() || is_last {
                 break;

@@ -1,9 +1,11 @@
 //! The lines of one or several inputs, in order. Only byte 0x0A ends a line.
 
-use super::block::{Batches, WholeLines};
+use super::block::{Batches, Parts, WholeLines};
 use super::line::{Line, LineObject, read_line};
 use crate::finding::Place;
 use crate::input::Input;
+use crate::input::origin::SourcePlace;
+use crate::json::outline::Value;
 use std::ops::Range;
 use std::slice;
 use std::vec;
@@ -30,8 +32,8 @@ pub struct Lines<'i> {
     range: Range<u64>,
     /// The offset at which the next input begins, counted over all inputs.
     base: u64,
-    /// True if the lines are scanned for objects.
-    scans: bool,
+    /// The parts of objects that are scanned for.
+    parts: Parts,
     open: Option<OpenInput<'i>>,
 }
 
@@ -66,19 +68,27 @@ pub struct LineBatch<'h> {
     recovered: vec::IntoIter<Line<'h>>,
 }
 
+/// A line that was scanned for the values in its object.
+#[derive(Debug)]
+pub enum ValueLine<'h> {
+    /// The object, and its offset in the line.
+    Object(Value<'h>, usize),
+    /// The bytes of a line that is not just one object; [`read_line`] reads them.
+    Other(&'h [u8]),
+}
+
 impl<'i> Lines<'i> {
     /// Creates a reader of the lines in `range`, counted in bytes over all inputs. It must start at the beginning of a
     /// line; it may end after the end of the inputs.
     #[must_use]
     pub fn new(inputs: &'i [Input], range: Range<u64>) -> Lines<'i> {
-        Lines { inputs: inputs.iter(), range, base: 0, scans: true, open: None }
+        Lines { inputs: inputs.iter(), range, base: 0, parts: Parts::Members, open: None }
     }
 
-    /// Creates a reader of the bytes of all lines of one input, for code that scans them itself; see
-    /// [`LineBatch::next_bytes`].
+    /// Creates a reader of all lines of one input for [`LineBatch::next_value`].
     #[must_use]
-    pub fn unscanned(input: &'i Input) -> Lines<'i> {
-        Lines { scans: false, ..Lines::of(input) }
+    pub fn with_values(input: &'i Input) -> Lines<'i> {
+        Lines { parts: Parts::Values, ..Lines::of(input) }
     }
 
     /// Creates a reader of all lines of one input.
@@ -122,7 +132,7 @@ impl<'i> Lines<'i> {
         let own = |offset: u64| offset.saturating_sub(base).min(input.length);
         let (from, to) = (own(self.range.start), own(self.range.end));
         let next = Next { index: 0, offset: from, number: (from == 0).then_some(1) };
-        let batches = Batches::new(input, from..to, self.scans);
+        let batches = Batches::new(input, from..to, self.parts);
         self.open = Some(OpenInput { input, base, batches, next });
         true
     }
@@ -137,6 +147,7 @@ impl<'h> Iterator for LineBatch<'h> {
                 return Some(line);
             }
             let (index, place) = self.advance()?;
+            let place = place.in_input(&self.input.name);
             match self.batch.object(index) {
                 Some(object) => return Some(Ok(LineObject::new(object, place, self.base))),
                 None => {
@@ -149,26 +160,30 @@ impl<'h> Iterator for LineBatch<'h> {
 }
 
 impl<'h> LineBatch<'h> {
-    /// Returns the bytes of the next line, and its place.
-    pub fn next_bytes(&mut self) -> Option<(&'h [u8], Place)> {
+    /// Returns the next line and its place.
+    pub fn next_value(&mut self) -> Option<(SourcePlace, ValueLine<'h>)> {
         let (index, place) = self.advance()?;
-        Some((self.batch.line(index).0, place))
+        let line = match self.batch.value(index) {
+            Some((value, lead)) => ValueLine::Object(value, lead),
+            None => ValueLine::Other(self.batch.line(index).0),
+        };
+        Some((place, line))
     }
 
     /// Moves past the next line. Returns its index in the batch, and its place.
-    fn advance(&mut self) -> Option<(usize, Place)> {
+    fn advance(&mut self) -> Option<(usize, SourcePlace)> {
         let Next { index, offset, number } = *self.next;
         if index >= self.batch.len() {
             return None;
         }
         let (bytes, has_feed) = self.batch.line(index);
-        let place = place(self.input, number, offset, bytes.len());
+        let length = bytes.len() as u64;
         *self.next = Next {
             index: index + 1,
-            offset: offset + place.length + u64::from(has_feed),
+            offset: offset + length + u64::from(has_feed),
             number: number.map(|number| number + 1),
         };
-        Some((index, place))
+        Some((index, SourcePlace { line: number.unwrap_or(0), offset, length }))
     }
 }
 

@@ -25,6 +25,13 @@ impl SourcePlace {
     pub fn of(place: &Place) -> SourcePlace {
         SourcePlace { line: place.line.unwrap_or(0), offset: place.offset, length: place.length }
     }
+
+    /// Returns the place in the input named `input`.
+    #[must_use]
+    pub fn in_input(self, input: &Arc<str>) -> Place {
+        let SourcePlace { line, offset, length } = self;
+        Place { input: input.clone(), line: (line > 0).then_some(line), offset, length }
+    }
 }
 
 /// A file that is a part of the source, if the source consists of several.

@@ -4,7 +4,7 @@
 //! text again at each level. An outline has the values of the first [`LEVELS`] levels. Nothing here is recursive.
 
 use super::scan::Scan;
-use super::string;
+use super::{string, string_end};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -12,38 +12,77 @@ use std::ops::Range;
 /// of the values around them.
 pub const LEVELS: usize = 8;
 
-/// The places of the values in a JSON text. The memory is reused for the next one.
+/// The places of the values in one or several JSON texts. The memory is reused for the next ones.
 #[derive(Debug, Default)]
 pub struct Outline {
     nodes: Vec<Node>,
     open: Vec<OpenValue>,
 }
 
-/// A value.
+/// A value. Its places are offsets in its text.
 #[derive(Clone, Debug)]
 struct Node {
     name: Name,
     value: Range<usize>,
-    /// The index of the node after the nodes inside this one.
+    /// The index of the node after the nodes inside this one, counted from the first node of the text.
     next: usize,
 }
 
-/// The place of a name in the text, without its quotes. It is 0..0 for the element of an array.
-#[derive(Clone, Debug, Default)]
+/// The name of a member.
+#[derive(Clone, Copy, Debug)]
 struct Name {
-    place: Range<usize>,
-    is_escaped: bool,
+    /// The tag of the name; [`NO_NAME`] for the element of an array, and [`ESCAPED`] if the name has escapes.
+    tag: u32,
+    /// The offset after its opening quote.
+    at: usize,
+}
+
+/// The tag of a value without a name.
+const NO_NAME: u32 = 0;
+/// The tag of all names with escapes.
+const ESCAPED: u32 = u32::MAX;
+
+/// Returns a number that is the same for equal names and usually differs for others: the length, the first and the
+/// last byte.
+#[inline(always)]
+fn tag(name: &[u8]) -> u32 {
+    let ends = match name {
+        [first, .., last] => u32::from(*first) << 8 | u32::from(*last),
+        [only] => u32::from(*only),
+        [] => 0,
+    };
+    (name.len().min(0x7FFF) as u32 + 1) << 16 | ends
+}
+
+/// Returns true if two texts of the same length are equal. For names, this is faster than a call of memcmp.
+#[inline(always)]
+fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    let (blocks, rest) = one.as_chunks::<8>();
+    let (other_blocks, other_rest) = other.as_chunks::<8>();
+    let is_same =
+        |(one, other): (&[u8; 8], &[u8; 8])| u64::from_ne_bytes(*one) == u64::from_ne_bytes(*other);
+    blocks.iter().zip(other_blocks).all(is_same) && rest.iter().zip(other_rest).all(|(a, b)| a == b)
 }
 
 impl Name {
-    /// Returns true if the name is `name`. The lengths are compared first, because they usually differ.
-    fn is(&self, name: &str, text: &str) -> bool {
-        let Range { start, end } = self.place;
-        if end - start == name.len() && start > 0 && text.as_bytes()[start..end] == *name.as_bytes()
-        {
-            return true;
+    const NONE: Name = Name { tag: NO_NAME, at: 0 };
+
+    /// Returns true if the name is `name`. The tags must be the same, unless this name has escapes.
+    #[inline(always)]
+    fn is(self, name: &str, text: &str) -> bool {
+        if self.tag == ESCAPED {
+            return self.decodes_to(name, text);
         }
-        self.is_escaped && string(&text[start - 1..end + 1]).as_deref() == Some(name)
+        let end = self.at + name.len();
+        let own = text.as_bytes().get(self.at..end);
+        own.is_some_and(|own| are_equal(own, name.as_bytes()))
+            && text.as_bytes().get(end) == Some(&b'"')
+    }
+
+    #[cold]
+    fn decodes_to(self, name: &str, text: &str) -> bool {
+        let end = string_end(text.as_bytes(), self.at - 1);
+        string(&text[self.at - 1..end]).as_deref() == Some(name)
     }
 }
 
@@ -68,49 +107,74 @@ impl Outline {
     /// around it, or if it is nested more than `most` levels deep.
     #[must_use]
     pub fn read<'a>(&'a mut self, text: &'a str, most: usize) -> Option<Value<'a>> {
-        self.nodes.clear();
-        self.open.clear();
-        let end = self.scan(text, most)?;
+        self.clear();
+        let (end, nodes) = self.scan(text, most, true)?;
         let is_all = text.as_bytes()[end..].trim_ascii().is_empty();
-        is_all.then_some(Value { text, nodes: &self.nodes, index: 0 })
+        is_all.then_some(self.value(text, nodes))
     }
 
-    /// Returns the end of the value in `text`.
-    fn scan(&mut self, text: &str, most: usize) -> Option<usize> {
-        let bytes = text.as_bytes();
+    /// Adds the value at the beginning of `text`, which may be followed by anything and must be on one line. Returns
+    /// its length and its nodes, with which [`Outline::value`] returns the value; `None` if there is no such value, or
+    /// if it is nested more than `most` levels deep.
+    pub fn add(&mut self, text: &str, most: usize) -> Option<(usize, Range<usize>)> {
+        let first = self.nodes.len();
+        let added = self.scan(text, most, false);
+        if added.is_none() {
+            self.nodes.truncate(first);
+        }
+        added
+    }
+
+    /// Returns the value that [`Outline::add`] has added from `text`.
+    #[must_use]
+    pub fn value<'a>(&'a self, text: &'a str, nodes: Range<usize>) -> Value<'a> {
+        Value { text, nodes: &self.nodes[nodes], index: 0 }
+    }
+
+    /// Removes all values.
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+    }
+
+    /// Returns the end of the value in `text`, and its nodes.
+    fn scan(&mut self, text: &str, most: usize, has_lines: bool) -> Option<(usize, Range<usize>)> {
+        let (bytes, first_node) = (text.as_bytes(), self.nodes.len());
+        let white = |at: usize| white(bytes, at, has_lines);
         let mut scan = Scan::of_many(text);
-        let (mut name, mut at) = (Name::default(), white(bytes, 0));
+        self.open.clear();
+        let (mut name, mut at) = (Name::NONE, white(0));
         loop {
             let first = *bytes.get(at)?;
-            let node = self.begin(std::mem::take(&mut name), at, first);
+            let node = self.begin(name, at, first);
+            name = Name::NONE;
             if matches!(first, b'{' | b'[') {
                 if self.open.len() == most {
                     return None;
                 }
                 let is_object = first == b'{';
-                at = white(bytes, at + 1);
+                at = white(at + 1);
                 self.open.push(OpenValue { is_object, node });
                 // The loop below reads the end of an empty array or object.
                 if *bytes.get(at)? != first + 2 {
                     if is_object {
-                        (name, at) = key(&mut scan, bytes, at)?;
+                        (name, at) = key(&mut scan, bytes, at, white)?;
                     }
                     continue;
                 }
             } else {
                 at = scan.scalar(at)?;
-                self.end(node, at);
+                self.end(node, at, first_node);
             }
             loop {
                 let Some(OpenValue { is_object, node }) = self.open.last().copied() else {
-                    return Some(at);
+                    return Some((at, first_node..self.nodes.len()));
                 };
-                at = white(bytes, at);
+                at = white(at);
                 match *bytes.get(at)? {
                     b',' => {
-                        at = white(bytes, at + 1);
+                        at = white(at + 1);
                         if is_object {
-                            (name, at) = key(&mut scan, bytes, at)?;
+                            (name, at) = key(&mut scan, bytes, at, white)?;
                         }
                         break;
                     }
@@ -120,15 +184,16 @@ impl Outline {
                 }
                 at += 1;
                 self.open.pop();
-                self.end(node, at);
+                self.end(node, at, first_node);
             }
         }
     }
 
     /// Adds the value that begins at `at` with the byte `first`. Returns its index, or `None` if it is not in the
     /// outline: it is too deep, or it is a number, `true`, `false` or `null` in an array, which can have many of these.
+    #[inline]
     fn begin(&mut self, name: Name, at: usize, first: u8) -> Option<usize> {
-        let is_value = name.place.start > 0 || matches!(first, b'{' | b'[' | b'"');
+        let is_value = name.tag != NO_NAME || matches!(first, b'{' | b'[' | b'"');
         let is_root = self.open.is_empty();
         if !is_root && (self.open.len() > LEVELS || !is_value) {
             return None;
@@ -137,8 +202,9 @@ impl Outline {
         Some(self.nodes.len() - 1)
     }
 
-    fn end(&mut self, node: Option<usize>, at: usize) {
-        let next = self.nodes.len();
+    #[inline]
+    fn end(&mut self, node: Option<usize>, at: usize, first_node: usize) {
+        let next = self.nodes.len() - first_node;
         if let Some(node) = node.and_then(|node| self.nodes.get_mut(node)) {
             node.value.end = at;
             node.next = next;
@@ -146,22 +212,36 @@ impl Outline {
     }
 }
 
-/// Skips white space from `at` on.
-fn white(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
+/// Skips white space from `at` on; line feeds only if the text `has_lines`.
+#[inline(always)]
+fn white(bytes: &[u8], at: usize, has_lines: bool) -> usize {
+    let is_end = bytes.get(at).is_none_or(|byte| *byte > b' ');
+    if is_end { at } else { after_white(bytes, at, has_lines) }
+}
+
+#[cold]
+fn after_white(bytes: &[u8], mut at: usize, has_lines: bool) -> usize {
+    while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = bytes.get(at) {
+        if *byte == b'\n' && !has_lines {
+            break;
+        }
         at += 1;
     }
     at
 }
 
-/// Returns the name at `at`, and the beginning of its value.
-fn key(scan: &mut Scan<'_>, bytes: &[u8], at: usize) -> Option<(Name, usize)> {
-    let end = scan.string(at)?;
-    let colon = white(bytes, end);
-    let place = at + 1..end - 1;
-    // Names are so short that a search with vectors takes longer.
-    let is_escaped = bytes[place.clone()].iter().fold(false, |all, byte| all | (*byte == b'\\'));
-    (bytes.get(colon) == Some(&b':')).then(|| (Name { place, is_escaped }, white(bytes, colon + 1)))
+/// Returns the name at `at`, and the beginning of its value. `white` skips white space.
+#[inline]
+fn key(
+    scan: &mut Scan<'_>,
+    bytes: &[u8],
+    at: usize,
+    white: impl Fn(usize) -> usize,
+) -> Option<(Name, usize)> {
+    let (end, is_escaped) = scan.name(at)?;
+    let tag = if is_escaped { ESCAPED } else { tag(&bytes[at + 1..end - 1]) };
+    let colon = white(end);
+    (bytes.get(colon) == Some(&b':')).then(|| (Name { tag, at: at + 1 }, white(colon + 1)))
 }
 
 impl<'a> Value<'a> {
@@ -210,12 +290,14 @@ impl<'a> Value<'a> {
     }
 
     /// Returns member `name` of an object. If the name occurs twice, the last member wins.
+    #[inline]
     #[must_use]
     pub fn member(self, name: &str) -> Option<Value<'a>> {
-        let (mut at, mut found) = (self.index + 1, None);
-        while at < self.node().next {
+        let tag = tag(name.as_bytes());
+        let (mut at, end, mut found) = (self.index + 1, self.node().next, None);
+        while at < end {
             let node = &self.nodes[at];
-            if node.name.is(name, self.text) {
+            if (node.name.tag == tag || node.name.tag == ESCAPED) && node.name.is(name, self.text) {
                 found = Some(at);
             }
             at = node.next;
@@ -224,24 +306,28 @@ impl<'a> Value<'a> {
     }
 
     /// Returns member `name` if it is an object.
+    #[inline]
     #[must_use]
     pub fn object(self, name: &str) -> Option<Value<'a>> {
         self.member(name).filter(|value| value.is_object())
     }
 
     /// Returns the text of member `name`.
+    #[inline]
     #[must_use]
     pub fn get(self, name: &str) -> Option<&'a str> {
         self.member(name).map(Value::text)
     }
 
     /// Returns the text of member `name` if it is a string.
+    #[inline]
     #[must_use]
     pub fn quoted(self, name: &str) -> Option<&'a str> {
         self.get(name).filter(|raw| raw.starts_with('"'))
     }
 
     /// Returns member `name` as a string; `None` if it is absent or of another type.
+    #[inline]
     #[must_use]
     pub fn string(self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(string)
@@ -254,6 +340,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns true if member `name` is `true`.
+    #[inline]
     #[must_use]
     pub fn is_true(self, name: &str) -> bool {
         self.get(name) == Some("true")
@@ -267,79 +354,4 @@ impl<'a> Value<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::json::{Object, elements};
-
-    fn deep(levels: usize) -> String {
-        ["[".repeat(levels), "]".repeat(levels)].concat()
-    }
-
-    #[test]
-    fn an_outline_accepts_what_serde_json_accepts() {
-        let texts = [
-            r#"{}"#,
-            r#" { } "#,
-            r#"{"a":1}"#,
-            "{\"a\" :\t1 ,\r\"b\":[ ]}",
-            r#"{"a":1,}"#,
-            r#"{,}"#,
-            r#"{"a"}"#,
-            r#"{"a":}"#,
-            r#"{"a":1 "b":2}"#,
-            r#"{"a":[1,]}"#,
-            r#"{"a":[1 2]}"#,
-            r#"{"a":[1}"#,
-            r#"{"a":{]}"#,
-            r#"{"a":01}"#,
-            r#"{"a":-1.5e+3}"#,
-            r#"{"a":"\q"}"#,
-            r#"{"a":"\ud800"}"#,
-            r#"{"a":tru}"#,
-            r#"{"a":null} x"#,
-            r#"{a:1}"#,
-            r#"{"a":[[],{},"x",null,true]}"#,
-            "",
-            "{",
-            r#"{"a":"#,
-            "[",
-            "1",
-            "\"x\"",
-        ];
-        let deep = format!(r#"{{"a":{}}}"#, deep(900));
-        let mut outline = Outline::default();
-        for text in texts.into_iter().chain([deep.as_str()]) {
-            let expected = serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok();
-            let found = outline.read(text, 1000).map(|value| value.text());
-            assert_eq!(found, expected.then(|| text.trim()), "{text}");
-        }
-        assert!(outline.read(&deep, 900).is_none(), "too deep");
-    }
-
-    #[test]
-    fn values_are_the_same_as_those_of_objects() {
-        let text = r#"{"z":1e2,"b":[{"c":"x"},7,["y"],"s"],"z":-0.0,"\u0061":{"d":true,"e":{}}, "f" : "t" }"#;
-        let (mut outline, object) = (Outline::default(), Object::parse(text).unwrap());
-        let value = outline.read(text, 64).unwrap();
-        for name in ["z", "b", "a", "f", "missing", ""] {
-            assert_eq!(value.get(name), object.get(name), "{name}");
-        }
-        let texts: Vec<&str> = value.list("b").map(Value::text).collect();
-        let strings_and_lists = |raw: &&str| *raw != "7";
-        let all = elements(object.get("b").unwrap()).unwrap();
-        assert_eq!(texts, all.into_iter().filter(strings_and_lists).collect::<Vec<_>>());
-        assert_eq!(value.list("b").next().unwrap().string("c").as_deref(), Some("x"));
-        assert!(value.object("a").is_some_and(|inner| inner.is_true("d")));
-        assert!(value.object("b").is_none() && value.list("z").next().is_none());
-        assert_eq!(value.quoted("f"), Some("\"t\""));
-    }
-
-    #[test]
-    fn values_below_the_last_level_are_only_text() {
-        let text = format!(r#"{{"a":{}{}{}}}"#, "[".repeat(20), r#"{"b":1}"#, "]".repeat(20));
-        let mut outline = Outline::default();
-        let value = outline.read(&text, 64).unwrap();
-        assert_eq!(value.get("a"), Object::parse(&text).unwrap().get("a"));
-        assert_eq!(outline.nodes.len(), LEVELS + 1);
-    }
-}
+mod tests;

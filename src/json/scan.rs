@@ -75,6 +75,19 @@ impl<'a> Scan<'a> {
         if self.at(found)? == b'"' { Some(found + 1) } else { self.rest_of_string(start) }
     }
 
+    /// Returns the end of the string whose opening quote is at `at`, and true if it has escapes.
+    #[inline]
+    pub fn name(&mut self, at: usize) -> Option<(usize, bool)> {
+        let start = self.at(at).filter(|byte| *byte == b'"').map(|_| at + 1)?;
+        let special = u32::from(special(self.bytes, start));
+        let found = start + special.trailing_zeros() as usize;
+        if special != 0 && self.at(found)? == b'"' {
+            return Some((found + 1, false));
+        }
+        let end = self.rest_of_string(start)?;
+        Some((end, self.bytes[start..end].contains(&b'\\')))
+    }
+
     /// Returns the end of the string that `at` is in.
     fn rest_of_string(&mut self, at: usize) -> Option<usize> {
         simd::with_known(RestOfString { scan: self, at })

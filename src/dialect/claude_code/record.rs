@@ -5,15 +5,13 @@ use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{RecordSource, Translation};
 use crate::dialect::writer::{Block, Content, Reply, Usage};
-use crate::id;
 use crate::json::outline::Value;
 use std::borrow::Cow;
 
 /// Returns the source of the records of a line.
 #[must_use]
 pub fn source(line: SourceLine<'_>) -> RecordSource<'_> {
-    let address = || Cow::Owned(id::address(line.place.offset));
-    let id = line.value.string("uuid").unwrap_or_else(address);
+    let id = line.value.string("uuid");
     RecordSource { line, id, ts: line.value.get("timestamp").map(Time::Text) }
 }
 
@@ -21,10 +19,10 @@ pub fn source(line: SourceLine<'_>) -> RecordSource<'_> {
 pub fn header(line: SourceLine<'_>, out: &mut Translation<'_>) {
     let own = line.value;
     let ts = own.get("timestamp").map(Time::Text);
-    let id = own.string("sessionId").unwrap_or_default();
+    let id = Some(own.string("sessionId").unwrap_or_default());
     let source = RecordSource { line, id, ts };
     out.record(&source, 1, "session")
-        .string("key", &source.id)
+        .string("key", &source.first_id())
         .optional("created", own.get("timestamp"))
         .object("source", |it| {
             it.string("dialect", "claude-code")
