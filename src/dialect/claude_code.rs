@@ -23,6 +23,7 @@ use crate::finding::rules;
 use crate::input::Input;
 use crate::input::origin::Remark;
 use crate::json::outline::Value;
+use foldhash::fast::RandomState;
 use record::{Boundary, Facts};
 use std::collections::{HashMap, HashSet};
 
@@ -33,8 +34,12 @@ struct Kind {
     is_sidechain: bool,
     /// The number of the reply that it is part of, by `message.id`; 0 if there is none.
     reply: u32,
-    /// Its translation. Replies and summaries are translated later, because they depend on other records.
+    /// Its translation. Summaries are translated later, because they depend on the boundary.
     chunk: Chunk,
+    /// True if it is the first record of its reply in the file.
+    begins_reply: bool,
+    /// True if it has the same facts as the first record of its reply.
+    has_facts_of_first: bool,
 }
 
 /// The role of a record in the conversation.
@@ -57,7 +62,9 @@ struct Project {
     /// True after a record with a session's id.
     has_header: bool,
     /// The numbers of the replies, by `message.id`.
-    replies: HashMap<Box<str>, u32>,
+    replies: HashMap<Box<str>, u32, RandomState>,
+    /// The number of the newest reply, and the facts of its first record.
+    newest: (u32, Facts<'static>),
     boundaries: HashMap<Node, Boundary>,
 }
 
@@ -121,19 +128,32 @@ impl Project {
         if role == Role::None && !LINKS.contains(&&*kind) {
             out.unknown(format!("records of the unknown type '{kind}'"), place);
         }
-        let reply = message.filter(|_| role == Role::Assistant);
-        let reply = reply.and_then(|it| it.string("id")).map_or(0, |id| self.number_of_reply(&id));
+        let reply = message.filter(|_| role == Role::Assistant).and_then(|it| it.string("id"));
+        let (reply, begins_reply) = reply.map_or((0, false), |id| self.number_of_reply(&id));
         let parent = object.string("parentUuid");
         let parent = parent.as_deref().map_or(ParentName::None, ParentName::Id);
         let node = self.tree.len() as Node;
         if role == Role::Boundary {
             self.boundaries.insert(node, Boundary::of(object));
         }
-        let chunk = match role {
-            Role::Assistant if reply > 0 => Chunk::default(),
-            _ => out.chunk(|out| record::record(&source, out)),
+        let facts = if reply > 0 { Facts::of(object) } else { Facts::default() };
+        let chunk = out.chunk(|out| match reply {
+            0 => record::record(&source, out),
+            _ => record::reply(&source, begins_reply.then_some(&facts), out),
+        });
+        let is_newest = self.newest.0 == reply;
+        let has_facts_of_first = begins_reply || is_newest && self.newest.1 == facts;
+        if begins_reply {
+            self.newest = (reply, facts.into_owned());
+        }
+        let kind = Kind {
+            role,
+            is_sidechain: object.is_true("isSidechain"),
+            reply,
+            chunk,
+            begins_reply,
+            has_facts_of_first,
         };
-        let kind = Kind { role, is_sidechain: object.is_true("isSidechain"), reply, chunk };
         if self.tree.add(place, Some(&id), parent, kind) {
             let message = "an earlier record has the same id; its children are read as this one's";
             let (id, message) = (Some(id.into_owned()), message.to_owned());
@@ -151,16 +171,24 @@ impl Project {
                     out.add(entry.place, entry.kind.chunk);
                 }
                 Step::Reply(nodes) => {
-                    let place = |node: &Node| self.tree.entry(*node).place;
-                    let last = nodes.last().map(place).unwrap_or_default();
-                    let last = lines.line(last)?.map(|line| Facts::of(line.value));
-                    let mut facts = last.as_ref();
-                    for place in nodes.iter().map(place) {
-                        if let Some(line) = lines.line(place)? {
-                            let (source, facts) = (record::source(line), facts.take());
-                            out.append(place, |out| record::reply(&source, facts, out));
+                    let entries = || nodes.iter().map(|node| self.tree.entry(*node));
+                    let (Some(first), Some(last)) = (entries().next(), entries().next_back())
+                    else {
+                        continue;
+                    };
+                    if first.kind.begins_reply && last.kind.has_facts_of_first {
+                        out.add(first.place, first.kind.chunk);
+                    } else {
+                        let facts =
+                            lines.line(last.place)?.map(|line| Facts::of(line.value).into_owned());
+                        if let Some(line) = lines.line(first.place)? {
+                            let source = record::source(line);
+                            out.append(first.place, |out| {
+                                record::reply(&source, facts.as_ref(), out)
+                            });
                         }
                     }
+                    entries().skip(1).for_each(|entry| out.add(entry.place, entry.kind.chunk));
                 }
                 Step::Summary(boundary, node) => {
                     let place = self.tree.entry(node).place;
@@ -175,12 +203,14 @@ impl Project {
         Ok(())
     }
 
-    fn number_of_reply(&mut self, id: &str) -> u32 {
-        let next = self.replies.len() as u32 + 1;
-        match self.replies.get(id) {
-            Some(number) => *number,
-            None => *self.replies.entry(id.into()).or_insert(next),
+    /// Returns the number of a reply, and true if it is new.
+    fn number_of_reply(&mut self, id: &str) -> (u32, bool) {
+        if let Some(number) = self.replies.get(id) {
+            return (*number, false);
         }
+        let next = self.replies.len() as u32 + 1;
+        self.replies.insert(id.into(), next);
+        (next, true)
     }
 
     /// Returns the record that Claude Code would continue from.
@@ -200,12 +230,13 @@ impl Project {
     /// Returns the records that belong to replies on the path but are not on it: further blocks, and results of calls
     /// in them.
     fn others_of_replies(&self, path: &[Node]) -> Vec<Node> {
-        let mut members: HashSet<Node> = path.iter().copied().collect();
+        let mut is_member = self.tree.flags(path);
         let kind = |node: Node| self.tree.entry(node).kind;
         let mut others = Vec::new();
         for node in self.tree.nodes() {
             let Some(parent) = self.tree.parent(node) else { continue };
-            if members.contains(&node) || !members.contains(&parent) || kind(parent).reply == 0 {
+            let is_apart = is_member[node as usize] || !is_member[parent as usize];
+            if is_apart || kind(parent).reply == 0 {
                 continue;
             }
             let is_other = match kind(node).role {
@@ -214,7 +245,7 @@ impl Project {
                 _ => false,
             };
             if is_other {
-                members.insert(node);
+                is_member[node as usize] = true;
                 others.push(node);
             }
         }
@@ -224,16 +255,17 @@ impl Project {
     /// Returns the steps of the translation, in the order of the conversation.
     fn steps(&self, path: &[Node], others: &[Node], out: &mut Translation<'_>) -> Vec<Step> {
         let kind = |node: Node| self.tree.entry(node).kind;
-        let mut replies: HashMap<u32, (Vec<Node>, Vec<Node>)> = HashMap::new();
+        // For each reply on the path, its records, and results that are not on the path.
+        let mut replies = vec![(Vec::new(), Vec::new()); self.replies.len() + 1];
         let mut members: Vec<Node> = path.iter().chain(others).copied().collect();
         members.sort_unstable();
-        let is_other: HashSet<Node> = others.iter().copied().collect();
+        let is_other = self.tree.flags(others);
         for node in members {
             if kind(node).reply > 0 {
-                replies.entry(kind(node).reply).or_default().0.push(node);
-            } else if is_other.contains(&node) {
+                replies[kind(node).reply as usize].0.push(node);
+            } else if is_other[node as usize] {
                 let parent = self.tree.parent(node).map_or(0, |parent| kind(parent).reply);
-                replies.entry(parent).or_default().1.push(node);
+                replies[parent as usize].1.push(node);
             }
         }
         let order = self.in_order(path, out);
@@ -257,11 +289,11 @@ impl Project {
                     steps.push(Step::Record(node));
                 }
                 Role::Assistant if kind(node).reply > 0 => {
-                    let Some((blocks, results)) = replies.remove(&kind(node).reply) else {
-                        continue;
-                    };
-                    steps.push(Step::Reply(blocks));
-                    steps.extend(results.into_iter().map(Step::Record));
+                    let (blocks, results) = std::mem::take(&mut replies[kind(node).reply as usize]);
+                    if !blocks.is_empty() {
+                        steps.push(Step::Reply(blocks));
+                        steps.extend(results.into_iter().map(Step::Record));
+                    }
                 }
                 Role::Boundary => {
                     boundary = Some(node);
@@ -279,6 +311,9 @@ impl Project {
 
     /// Returns the path with preserved records moved to the place after their boundary.
     fn in_order(&self, path: &[Node], out: &mut Translation<'_>) -> Vec<Node> {
+        if self.boundaries.is_empty() {
+            return path.to_vec();
+        }
         let mut moved: HashSet<Node> = HashSet::new();
         let mut preserved: HashMap<Node, Vec<Node>> = HashMap::new();
         for boundary in path.iter().rev() {

@@ -49,7 +49,7 @@ pub fn record(source: &RecordSource<'_>, out: &mut Translation<'_>) {
 
 /// Writes a record of a reply. Only the first record of a reply gets `facts`, which are those of the last record: the
 /// model, the final usage and the reason why the reply ended.
-pub fn reply(source: &RecordSource<'_>, facts: Option<&Facts>, out: &mut Translation<'_>) {
+pub fn reply(source: &RecordSource<'_>, facts: Option<&Facts<'_>>, out: &mut Translation<'_>) {
     let parts = content(source.line.value).map(parts).unwrap_or_default();
     match facts {
         Some(facts) => out.reply(source, 1, &Reply { parts, ..facts.reply() }),
@@ -105,23 +105,31 @@ impl Boundary {
 }
 
 /// The members of a reply that are taken from its last record.
-#[derive(Debug, Default)]
-pub struct Facts {
-    model: Option<String>,
-    stop_reason: Option<String>,
-    usage: Option<String>,
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Facts<'a> {
+    model: Option<Cow<'a, str>>,
+    stop_reason: Option<Cow<'a, str>>,
+    usage: Option<Cow<'a, str>>,
 }
 
-impl Facts {
+impl<'a> Facts<'a> {
     /// Reads the facts in a record.
     #[must_use]
-    pub fn of(record: Value<'_>) -> Facts {
+    pub fn of(record: Value<'a>) -> Facts<'a> {
         let Some(message) = record.object("message") else { return Facts::default() };
         Facts {
-            model: message.quoted("model").map(str::to_owned),
-            stop_reason: message.string("stop_reason").map(Cow::into_owned),
-            usage: message.object("usage").map(|usage| usage.text().to_owned()),
+            model: message.quoted("model").map(Cow::Borrowed),
+            stop_reason: message.string("stop_reason"),
+            usage: message.object("usage").map(|usage| usage.text().into()),
         }
+    }
+
+    /// Returns the facts with owned data.
+    #[must_use]
+    pub fn into_owned(self) -> Facts<'static> {
+        let owned = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
+        let Facts { model, stop_reason, usage } = self;
+        Facts { model: owned(model), stop_reason: owned(stop_reason), usage: owned(usage) }
     }
 
     fn reply(&self) -> Reply<'_> {

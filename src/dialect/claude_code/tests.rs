@@ -96,6 +96,28 @@ fn usage_is_counted_once_for_each_reply() {
 }
 
 #[test]
+fn a_reply_has_the_usage_of_its_last_record() {
+    let interleaved = "u1 - u:go\na1 u1 a/m:look\nb1 a1 a/n:other\na3 b1 a/m:more";
+    for lines in [PARALLEL, interleaved] {
+        for changed in ["a1", "a2", "a3"] {
+            let change = |line: &str| match line.contains(&format!(r#""uuid":"{changed}""#)) {
+                true => line.replace(r#""output_tokens":2"#, r#""output_tokens":7"#),
+                false => line.to_owned(),
+            };
+            let text = file(lines).lines().map(change).collect::<Vec<_>>().join("\n");
+            let input = Input::memory("t", text.into_bytes());
+            let input = open(input, &Choice::default()).unwrap();
+            let text = String::from_utf8(input.bytes().unwrap().into_owned()).unwrap();
+            let counts: Vec<_> = text.matches(r#""output_tokens":7"#).collect();
+            assert_eq!(counts.len(), usize::from(changed == "a3"), "{changed}: {text}");
+            let first = text.lines().find(|line| line.contains(r#""usage""#)).unwrap();
+            let expected = if changed == "a3" { "7" } else { "2" };
+            assert!(first.contains(&format!(r#""output_tokens":{expected}"#)), "{first}");
+        }
+    }
+}
+
+#[test]
 fn preserved_messages_come_after_the_summary_of_a_compaction() {
     let summary = "U|[Previous conversation summary]\nsum";
     let start = "u1 - u:one\na1 u1 a/m:two\nu2 a1 u:three\na2 u2 a/n:four\n";
