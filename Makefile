@@ -9,7 +9,8 @@
 # make pictures   draw the pictures in docs/pictures
 # make html       convert the manual pages to HTML, in target/html
 # make install    install programs, tools, manual pages, completions and the schema under $(DESTDIR)$(PREFIX)
-#                 EXACT=1 adds vocabularies of tokenizers to claw-estimate (45 MB)
+#                 EXACT=1 adds vocabularies of tokenizers to claw-estimate (45 MB); MACHINE=aarch64 installs programs
+#                 for another processor, if make static could build them with the same setting
 # make install-files  install everything except the programs that cargo builds, after cargo install
 # make uninstall  remove them
 # make completions  write the completions of bash, zsh and fish from the definitions of the programs
@@ -25,8 +26,10 @@ EXACT =
 CARGO = cargo
 INSTALL = install
 SECONDS = 600
+MACHINE =
 
 TARGET = $${CARGO_TARGET_DIR:-target}
+DIST = $(TARGET)/dist$(MACHINE:%=-%)
 BINDIR = $(DESTDIR)$(PREFIX)/bin
 MANDIR = $(DESTDIR)$(PREFIX)/share/man
 DATADIR = $(DESTDIR)$(PREFIX)/share/clawutils
@@ -51,17 +54,17 @@ check:
 	sh scripts/dev/check
 
 static:
-	CARGO="$(CARGO)" EXACT="$(EXACT)" sh scripts/dev/dist
+	CARGO="$(CARGO)" EXACT="$(EXACT)" MACHINE="$(MACHINE)" sh scripts/dev/dist
 
 # As root, this builds nothing, because cargo would leave files owned by root in the target and home directories.
 built:
 	@if test "$$(id -u)" -ne 0; then exec $(MAKE) --no-print-directory static; fi; \
-	for program in $(PROGRAMS); do test -x "$(TARGET)/dist/$$program" || { \
+	for program in $(PROGRAMS); do test -x "$(DIST)/$$program" || { \
 		echo "make install: $$program is not built; run make static, if possible not as root" >&2; exit 1; \
 	}; done
 
 install: built install-files
-	for program in $(PROGRAMS); do $(INSTALL) -m 755 "$(TARGET)/dist/$$program" "$(BINDIR)"; done
+	for program in $(PROGRAMS); do $(INSTALL) -m 755 "$(DIST)/$$program" "$(BINDIR)"; done
 
 install-files:
 	$(INSTALL) -d "$(BINDIR)" "$(MANDIR)/man1" "$(MANDIR)/man5" "$(MANDIR)/man7" "$(DATADIR)" "$(TOOLDIR)"
@@ -92,7 +95,7 @@ completions:
 	PATH="$(TARGET)/debug:$$PATH" sh scripts/dev/completions
 
 source tarball deb formula:
-	sh scripts/dev/package $@
+	MACHINE="$(MACHINE)" sh scripts/dev/package $@
 
 shells:
 	$(CARGO) test --locked --profile dev --test cli --no-run
