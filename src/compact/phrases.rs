@@ -1,7 +1,7 @@
 //! Sentences that read like a decision or an open question.
 //!
 //! With these phrases, a summary without a model keeps 70 % of the decisions in the held-out sessions of docs/recall.md
-//! instead of 30 %. The decisions take space from identifiers, of which it keeps 64 % instead of 93 %.
+//! instead of 30 %. Because decisions take up space, it keeps only 64 % of the identifiers instead of 93 %.
 
 use crate::compact::reads_like::{PhraseTable, is_question, sentences};
 use crate::messages::Message;

@@ -120,7 +120,7 @@ impl Query {
         match terms.iter().any(|term| !term.is_excluded) {
             true => Ok(Query { terms }),
             false if terms.is_empty() => Err("no word to search for"),
-            false => Err("all words are excluded; also give one that results contain"),
+            false => Err("all words are excluded; add at least one that results must contain"),
         }
     }
 
@@ -152,7 +152,7 @@ impl Term {
             phrase.push_str(&rest[..start]);
             rest = &rest[start..];
             let end = rest.find(|c| !is_unspaced(c)).unwrap_or(rest.len());
-            // In the indexed text, the last run of the term may be longer; its last character is then only in a pair.
+            // In the indexed text, the term's last run may continue. The term's last character is then only in a pair.
             let is_last = end == rest.len();
             push_pairs(&mut phrase, &rest[..end], !is_last);
             is_prefix |= is_last && rest.chars().count() == 1;

@@ -77,7 +77,8 @@ fn reply(messages: &[Message<'_>], fits: impl Fn(&str) -> bool) -> String {
         _ => {
             let line = prompt.lines().next_back().unwrap_or_default();
             let line: String = line.chars().take(200).collect();
-            format!("Reply to {} messages: {line}", messages.len())
+            let plural = if messages.len() == 1 { "" } else { "s" };
+            format!("Reply to {} message{plural}: {line}", messages.len())
         }
     }
 }

@@ -243,8 +243,8 @@ impl<'s> Reading<'s> {
         Err(FailedCall { failure, shown: shown.into_iter().collect() })
     }
 
-    /// Classifies the refusal in the body. If the body was cut off inside a string or a number, the failure has no
-    /// numbers of tokens, because the last one may be incomplete.
+    /// Classifies the refusal in the body. If the body was cut off inside a string or a number, the failure has no token
+    /// counts, because the last one may be incomplete.
     fn refusal(&self, now: f64, is_cut: bool) -> Failure {
         let body = &self.answer.body;
         let end = match &self.form {

@@ -117,7 +117,7 @@ fn the_commands_of_a_dry_run_can_be_run() {
         .sh(&(exports + call.expect("the call")))
         .assert()
         .success()
-        .stdout("Reply to 1 messages: lines\n");
+        .stdout("Reply to 1 message: lines\n");
     let secret = ["--dry-run", "--base-url", "https://me:pass@a.example", "--provider", "openai"];
     let run = sandbox.cmd("claw-turn").args(secret).args(["--model", "x", "s.jsonl"]).assert();
     assert!(!run.stdout_text().contains("pass") && !run.stderr_text().contains("pass@"));

@@ -104,7 +104,7 @@ fn audit_08_a_broken_connection_ends_with_69_unless_the_reply_was_complete() {
                     provider.script(Step::Cut(at));
                     hello(&provider, shape, &["--stream", "--max-retries", "0"])
                 };
-                cut(usize::MAX).success().stdout(contains("Reply to 1 messages: hello"));
+                cut(usize::MAX).success().stdout(contains("Reply to 1 message: hello"));
                 for at in (0..if shape == Shape::Ollama { 500 } else { 900 }).step_by(111) {
                     cut(at)
                         .code(69)
@@ -132,7 +132,7 @@ fn a_broken_connection_is_retried_unless_text_was_shown() {
                 let run = run
                     .success()
                     .stderr(contains("; trying again in "))
-                    .stderr(contains("\nReply to 1 messages: hello\n"));
+                    .stderr(contains("\nReply to 1 message: hello\n"));
                 assert_eq!((run.json().len(), requests), (1, 2));
                 let (run, requests) = cut(if shape == Shape::Ollama { 450 } else { 900 });
                 run.code(69)
@@ -209,7 +209,7 @@ fn an_error_in_a_stream_is_retried_unless_text_was_shown() {
                 hello(&provider, shape, &["--stream"])
                     .success()
                     .stderr(contains("trying again in "))
-                    .stderr(contains("\nReply to 1 messages: hello\n"));
+                    .stderr(contains("\nReply to 1 message: hello\n"));
                 assert_eq!(provider.requests().len(), 2);
 
                 provider.script(Step::stream_error("overloaded_error", busy));

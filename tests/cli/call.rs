@@ -732,9 +732,9 @@ fn the_offline_provider_needs_no_environment_and_is_deterministic() {
     let cmd = Sandbox::new().cmd("claw-call").args(["--provider", "offline"]).write_stdin(HELLO);
     let names = ["HOME", "CLAW_STATE_DIR", "LC_ALL", "TZ", "NO_PROXY", "SOURCE_DATE_EPOCH", "PATH"];
     let run = names.into_iter().fold(cmd, Cmd::env_remove).assert().success().stderr("").stdout(concat!(
-        r#"{"type":"assistant","content":[{"type":"text","text":"Reply to 1 messages: hello"}],"#,
+        r#"{"type":"assistant","content":[{"type":"text","text":"Reply to 1 message: hello"}],"#,
         r#""model":"offline","provider":"offline","stop_reason":"end_turn","#,
-        r#""usage":{"input_tokens":6,"output_tokens":9},"request_id":null}"#,
+        r#""usage":{"input_tokens":6,"output_tokens":8},"request_id":null}"#,
         "\n"
     ));
     offline(&[], HELLO).success().stdout(run.stdout_text());

@@ -54,7 +54,7 @@ fn the_exercise_for_claw0s_current_format_works() {
     pty.line("/new my-project", "(my-project): 0 turns restored")
         .line(
             "Tell me about Python generators",
-            "Reply to 1 messages: Tell me about Python generators",
+            "Reply to 1 message: Tell me about Python generators",
         )
         .line("/new experiments", "(experiments): 0 turns restored")
         .line("/list", "(experiments)")
@@ -77,7 +77,7 @@ fn the_exercise_for_claw0s_first_format_works() {
     }
     let sandbox = Sandbox::new();
     let mut pty = on_a_terminal(chat(&sandbox));
-    pty.line("My name is Alice", "Reply to 1 messages: My name is Alice")
+    pty.line("My name is Alice", "Reply to 1 message: My name is Alice")
         .line("And yours?", "Reply to 3 messages: And yours?")
         .press("/quit\r");
     pty.end().success();
@@ -228,7 +228,7 @@ fn a_line_can_be_edited_continued_completed_and_recalled() {
     let mut pty = on_a_terminal(chat(&sandbox));
     // Ctrl-C discards only the line.
     pty.press("never mind").wait_for("mind").press(CTRL_C).wait_for(PROMPT);
-    pty.line("helo\x02l\x05!", "Reply to 1 messages: hello!");
+    pty.line("helo\x02l\x05!", "Reply to 1 message: hello!");
     // A paste of several lines is one prompt; the offline provider repeats the last line.
     pty.press("\x1b[200~one\ntwo\n\nthree\x1b[201~")
         .wait_for("three")
@@ -279,7 +279,7 @@ fn unknown_and_invalid_commands_are_not_sent() {
     }
     piped(&sandbox, "//etc is what?\n\n  \n/HELP\n")
         .success()
-        .stdout(contains("Reply to 1 messages: /etc is what?\n  /new"));
+        .stdout(contains("Reply to 1 message: /etc is what?\n  /new"));
     piped(&sandbox, "no line end").success().stdout("Reply to 3 messages: no line end\n");
 }
 
@@ -489,7 +489,7 @@ fn audit_27_help_without_a_slash_is_sent_only_if_it_is_repeated() {
     piped(&sandbox, "help\n").code(2).stderr(contains(question)).stdout("");
     if can_run() {
         let mut pty = on_a_terminal(chat(&sandbox));
-        pty.line("help", "did you mean /help?").line("help", "Reply to 1 messages: help");
+        pty.line("help", "did you mean /help?").line("help", "Reply to 1 message: help");
         pty.line("Help", "did you mean /help?").line("hi", "Reply to 3 messages: hi");
         pty.line("Help", "did you mean /help?").press(CTRL_D).end().success();
     }
@@ -590,7 +590,7 @@ fn audit_29_a_banner_names_the_model_and_help() {
             .starts_with("claw-chat: model offline (offline); /help lists the commands\r\n")
     );
     pty.line("/model", "model offline (offline)");
-    pty.line("/model mine", "model mine (offline)").line("hi", "Reply to 1 messages: hi");
+    pty.line("/model mine", "model mine (offline)").line("hi", "Reply to 1 message: hi");
     pty.press(CTRL_D).end().success();
     piped(&sandbox, "/status\n").success().stdout(contains("model        mine\n"));
     let cmd = chat(&sandbox).env_remove("CLAW_PROVIDER");
@@ -664,7 +664,7 @@ fn audit_29_a_prompt_can_be_written_in_an_editor() {
         on_a_terminal(chat(&sandbox).env("VISUAL", editor).env("TMPDIR", sandbox.dir().as_os_str()))
     };
     let mut pty = editing("ed1 -f");
-    pty.line("/edit zero", "Reply to 1 messages: two").press(CTRL_D).end().success();
+    pty.line("/edit zero", "Reply to 1 message: two").press(CTRL_D).end().success();
     assert!(messages(&sandbox).contains(r#""content":"zero/one\ntwo""#), "{}", messages(&sandbox));
     let before = messages(&sandbox);
     let mut pty = editing("ed2");
@@ -724,7 +724,7 @@ fn audit_29_answers_are_wrapped_and_rendered_for_the_terminal() {
     // Output to a file is not rendered.
     let mut pty = Pty::run(sandbox.sh("CLAW_PROVIDER=offline claw-chat --new >out"), (40, 24));
     pty.wait_for(PROMPT).line(prompt, "wrapped\r\n").press(CTRL_D).end().success();
-    assert_eq!(sandbox.read_text("out"), format!("Reply to 1 messages: {prompt}\n"));
+    assert_eq!(sandbox.read_text("out"), format!("Reply to 1 message: {prompt}\n"));
 }
 
 /// A program in place of claw-call that shows the first paragraph of an answer at once, and the second when the file
@@ -801,7 +801,7 @@ fn audit_29_ctrl_c_keeps_the_part_of_the_answer_that_was_shown() {
     let mut pty = on_a_terminal(cmd);
     pty.press("next?\r").wait_for("Reply to").press(CTRL_C);
     pty.wait_for("claw-chat: interrupted; /again continues").wait_for(PROMPT);
-    pty.line("/history", "assistant").line("/again", "Reply to 1 messages").press(CTRL_D);
+    pty.line("/history", "assistant").line("/again", "Reply to 1 message").press(CTRL_D);
     pty.end().success();
     let script = "claw-rebuild --interrupted \"$(claw-session path initial)\"";
     sandbox.sh(script).assert().success().stdout(contains("Reply to"));

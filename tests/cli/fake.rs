@@ -31,7 +31,7 @@ fn a_reply_is_the_same_whole_and_as_a_stream() {
         let stream = post(&provider, shape, &streamed(body));
         let whole = post(&provider, shape, &hello(shape));
         let reply = read(shape, &whole);
-        assert_eq!(reply.text, "Reply to 1 messages: hello");
+        assert_eq!(reply.text, "Reply to 1 message: hello");
         assert_eq!(reply.stop, if shape == Shape::Anthropic { "end_turn" } else { "stop" });
         assert_eq!(reply.usage.0, shapes::count_tokens(shape, &hello(shape)));
         assert_eq!(read(shape, &stream), reply);
@@ -56,7 +56,7 @@ fn calls_are_the_same_whole_and_as_a_stream() {
             provider.script(Step::Calls(calls.clone()));
             let reply = read(shape, &post(&provider, shape, &body));
             assert_eq!((&reply.calls, reply.stop.as_str()), (&calls, stop));
-            assert_eq!(reply.text, "Reply to 1 messages: hello");
+            assert_eq!(reply.text, "Reply to 1 message: hello");
         }
     }
     // Older Ollama servers send calls without ids.

@@ -28,7 +28,7 @@ fn scripted(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, script: &s
     sandbox.sh(&script).envs(provider.env_for(shape)).env("CLAW_WINDOW", "32768").assert()
 }
 
-const REPLY: &str = "Reply to 1 messages: next?\n";
+const REPLY: &str = "Reply to 1 message: next?\n";
 
 // ---- the shown text ---------------------------------------------------------------------------
 

@@ -317,7 +317,7 @@ fn audit_26_reading_a_prompt_from_the_terminal_is_announced() {
     let cmd = directory().cmd("claw-turn").args(["--provider", "offline", "t.jsonl"]);
     let mut pty = Pty::run(cmd, (100, 24));
     let asks = "claw-append: reading the text from the terminal; end it with Ctrl-D";
-    pty.wait_for(asks).press("Hello.\r").press(CTRL_D).wait_for("Reply to 1 messages: Hello.");
+    pty.wait_for(asks).press("Hello.\r").press(CTRL_D).wait_for("Reply to 1 message: Hello.");
     pty.end().code(0);
 }
 

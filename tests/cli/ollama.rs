@@ -188,7 +188,7 @@ fn a_busy_server_is_retried_but_an_unknown_model_is_an_error() {
     ask(&provider, &["--window", "4096"], "hello")
         .success()
         .stderr(contains("trying again in "))
-        .stdout(contains("Reply to 1 messages: hello"));
+        .stdout(contains("Reply to 1 message: hello"));
     provider.script(Step::error(404, "", "model 'test-model' not found"));
     ask(&provider, &["--window", "4096"], "hello").code(76).stderr(contains("not-found"));
 }

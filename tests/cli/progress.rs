@@ -197,7 +197,7 @@ mod calls {
                 pty.wait_for("claw-call: waiting for ");
                 provider.release();
                 pty.end().success();
-                assert_eq!(pty.screen(), "Reply to 1 messages: next?", "{stream}");
+                assert_eq!(pty.screen(), "Reply to 1 message: next?", "{stream}");
             }
         }
     }
@@ -245,7 +245,7 @@ mod calls {
             provider.release();
             let shown = pty.end().success().stdout_text();
             assert!(!shown.contains("waiting"), "{shown:?}");
-            assert_eq!(pty.screen(), "Reply to 1 messages: next?");
+            assert_eq!(pty.screen(), "Reply to 1 message: next?");
         }
     }
 

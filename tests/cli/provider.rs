@@ -659,7 +659,7 @@ fn scripted_steps_are_used_in_order_and_then_the_default_reply() {
     assert_eq!(provider.pending(), 2);
     assert_eq!(post(&provider, &hello()).text(), "one");
     assert_eq!(post(&provider, &hello()).json(), json!({"any": "thing"}));
-    assert_eq!(post(&provider, &hello()).text(), "Reply to 1 messages: hello");
+    assert_eq!(post(&provider, &hello()).text(), "Reply to 1 message: hello");
     assert_eq!(provider.pending(), 0);
 }
 
@@ -735,7 +735,7 @@ fn step_hang_waits_without_blocking_other_requests() {
         assert_eq!(post(&provider, &hello()).status, 200);
         assert!(!slow.is_finished());
         let (text, took) = slow.join().expect("an answer");
-        assert_eq!(text, "Reply to 1 messages: hello");
+        assert_eq!(text, "Reply to 1 message: hello");
         assert!(took >= Duration::from_millis(400));
     });
 }

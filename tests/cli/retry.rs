@@ -330,7 +330,7 @@ fn the_every_option_takes_its_pause_from_the_configuration_and_a_signal_ends_the
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     }
     assert_eq!(calls(&sandbox), 1, "the first pass must do everything");
-    // A shell without job control lets its background processes ignore QUIT, so claw-retry runs in the foreground here.
+    // A shell without job control makes its background processes ignore QUIT, so claw-retry runs in the foreground here.
     if receives_signal(3) {
         sandbox.sh("rm said").assert().success();
         let kill =

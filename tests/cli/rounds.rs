@@ -282,7 +282,7 @@ fn the_reply_of_each_round_is_shown_with_and_without_stream() {
         turn(&sandbox, &provider, &[args, &["-m", "Go."]].concat())
             .assert()
             .success()
-            .stdout("Reply to 1 messages: Go.\nDone.\n");
+            .stdout("Reply to 1 message: Go.\nDone.\n");
     }
 }
 

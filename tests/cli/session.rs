@@ -12,7 +12,7 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{AssertExt, Cmd, Sandbox, kill_group};
+use crate::common::{AssertExt, Cmd, Sandbox, kill_group, reply_to};
 use crate::conversations::{Conversation, append, rebuild};
 
 /// Returns a `claw-session` command with these arguments.
@@ -737,7 +737,7 @@ fn audit_27_a_turn_in_an_expired_session_begins_a_new_session() {
         (100, "main:cli:user", 5),
         (240, "main:cli:user", 1),
     ] {
-        assert_eq!(at(minutes, name), format!("Reply to {messages} messages: hi\n"), "{minutes}");
+        assert_eq!(at(minutes, name), format!("{}\n", reply_to(messages, "hi")), "{minutes}");
     }
     assert_eq!(list(&sandbox).len(), 3);
     turn(&sandbox, &["--idle", "30", "-m", "hi", "./s.jsonl"])
@@ -754,7 +754,7 @@ fn audit_27_a_turn_sends_only_the_last_turns() {
         turn(&sandbox, &["--limit-turns", "2", "-m", "hi", "s.jsonl"])
             .assert()
             .success()
-            .stdout(format!("Reply to {n} messages: hi\n"));
+            .stdout(format!("{}\n", reply_to(n, "hi")));
     }
     turn(&sandbox, &["-m", "hi", "s.jsonl"]).assert().success().stdout("Reply to 9 messages: hi\n");
     for (wrong, why) in [

@@ -129,8 +129,8 @@ fn a_whole_answer_to_a_streaming_request_is_accepted() {
         let provider = FakeProvider::new();
         let whole = post(&provider, shape, &client::hello(shape)).json();
         let (records, shown) = read(shape, Step::Reply(whole.clone()));
-        assert_eq!(records[0]["content"][0]["text"], "Reply to 1 messages: hello");
-        assert_eq!(shown, "Reply to 1 messages: hello\n");
+        assert_eq!(records[0]["content"][0]["text"], "Reply to 1 message: hello");
+        assert_eq!(shown, "Reply to 1 message: hello\n");
         // A whole answer that is declared as a stream is also accepted.
         let same = read(shape, Step::stream(whole.to_string().as_bytes(), 1000));
         assert_eq!(same.1, shown);
@@ -187,7 +187,7 @@ fn only_text_is_shown_and_a_reply_without_text_shows_nothing() {
         .script(Step::Reply(json!({"content": calls, "model": "m", "stop_reason": "tool_use"})));
     hello(&provider, Shape::Anthropic, &["--stream"]).success().stderr("");
     provider.script(two_calls(Shape::OpenAi, 1));
-    hello(&provider, Shape::OpenAi, &["--stream"]).success().stderr("Reply to 1 messages: hello\n");
+    hello(&provider, Shape::OpenAi, &["--stream"]).success().stderr("Reply to 1 message: hello\n");
 }
 
 #[test]
@@ -356,6 +356,6 @@ fn a_reply_is_whole_in_its_file_when_standard_output_fails() {
             .success()
             .stdout(status)
             .stderr(contains(error));
-        assert!(sandbox.read_text("reply").contains("Reply to 1 messages"), "{script}");
+        assert!(sandbox.read_text("reply").contains("Reply to 1 message"), "{script}");
     }
 }

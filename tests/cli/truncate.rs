@@ -1,4 +1,4 @@
-//! claw-truncate: long results are shortened until the request fits, either in the messages or by truncation records.
+//! claw-truncate shortens long results, either in the messages or by truncation records, until the request fits.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
@@ -556,7 +556,7 @@ fn l5_images_of_results_are_omitted_whole_and_recorded() {
     let whole = sandbox.sh(&format!("{command} s.jsonl")).assert().success().stdout_text();
     assert!(whole.contains(&image("AAAA").to_string()), "{whole}");
 
-    // With a much smaller window, one record is written for each result. Images of the user stay, whatever the budget.
+    // With a much smaller window, one record is written for each result. Images in the user's messages stay, whatever the budget.
     let run = stage(&sandbox, "claw-truncate", &["--window", "600"], "s.jsonl")
         .code(5)
         .stderr(contains("left out 2 images or documents: "))

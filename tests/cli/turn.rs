@@ -424,7 +424,7 @@ fn closed_standard_streams_and_variables_of_another_turn_change_nothing() {
                 .env("settings", "exit 9")
                 .assert()
                 .success()
-                .stdout(if shown { "Reply to 1 messages: hi\n" } else { "" })
+                .stdout(if shown { "Reply to 1 message: hi\n" } else { "" })
                 .stderr("");
             assert_eq!(sandbox.read_json("s.jsonl").len(), 2, "{script}");
         }

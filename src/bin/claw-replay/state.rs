@@ -67,7 +67,7 @@ impl State {
     /// Opens a state file, or creates it.
     ///
     /// # Errors
-    /// Fails with 74 or 77 if it cannot be opened, 75 if another run uses it, and 65 if it is not a state file.
+    /// Fails with 74 or 77 if it cannot be opened, 75 if another run is using it, and 65 if it is not a state file.
     pub fn open(path: &Path) -> anyhow::Result<State> {
         let name = path.display();
         let cannot = || format!("cannot open '{name}'");
@@ -82,7 +82,8 @@ impl State {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let text = format!("cannot use '{name}': another run uses it; wait until it ends");
+                let text =
+                    format!("cannot use '{name}': another run is using it; wait until it ends");
                 return fail(Exit::TryLater, text);
             }
             Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),

@@ -312,6 +312,12 @@ impl Cmd {
     }
 }
 
+/// Returns the reply of the offline provider, and of the fake one, to a request of `count` messages that ends with this
+/// prompt.
+pub fn reply_to(count: usize, prompt: &str) -> String {
+    format!("Reply to {count} message{}: {prompt}", if count == 1 { "" } else { "s" })
+}
+
 /// Returns a shell script that runs a command whose standard output is a pipe without a reader, and prints the
 /// status of the command.
 pub fn into_closed_pipe(command: &str) -> String {

@@ -77,7 +77,7 @@ fn size(raw: &[u8]) -> Verdict {
     })
 }
 
-/// Checks a request for a message. `body` is the result of [`parse`] for `raw`.
+/// Checks a request that asks for a message. `body` is the result of [`parse`] for `raw`.
 pub fn check(body: &Value, raw: &[u8]) -> Verdict {
     size(raw)?;
     let request = object(body, "request body")?;

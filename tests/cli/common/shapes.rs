@@ -57,7 +57,7 @@ impl Shape {
     }
 }
 
-/// Checks a request for a message. `body` is the result of [`rules::parse`] for `raw`.
+/// Checks a request that asks for a message. `body` is the result of [`rules::parse`] for `raw`.
 pub fn check(shape: Shape, body: &Value, raw: &[u8]) -> Verdict {
     match shape {
         Shape::Anthropic => rules::check(body, raw),
@@ -300,7 +300,7 @@ fn openai_content(members: &Map<String, Value>, role: &str, at: &str) -> Verdict
     match (members.get("content"), role) {
         (None | Some(Value::Null), "assistant") if members.contains_key("tool_calls") => Ok(()),
         (None | Some(Value::Null), "assistant") => {
-            refuse("content", format!("{at}: an assistant message has content or tool_calls"))
+            refuse("content", format!("{at}: an assistant message must have content or tool_calls"))
         }
         (Some(Value::String(_)), "tool") => Ok(()),
         (Some(Value::String(text)), _) => non_blank(text, &format!("{at}.content")),
@@ -401,8 +401,8 @@ fn non_blank(text: &str, at: &str) -> Verdict {
 
 // ---- between messages ----------------------------------------------------------------------
 
-/// Checks the order of roles, as the chat templates of models require it: an optional system message, then user and
-/// assistant in turn. Tool results are left to [`pairs`].
+/// Checks that the roles are in the order that the models' chat templates require: an optional system message, then user
+/// and assistant in turn. Tool results are left to [`pairs`].
 fn roles(messages: &[Value]) -> Verdict {
     let turns = &messages[messages.first().is_some_and(is_system).into()..];
     match turns.first() {

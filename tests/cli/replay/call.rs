@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Reports, each};
 use crate::common::provider::{FakeProvider, Step};
-use crate::common::{AssertExt, Sandbox};
+use crate::common::{AssertExt, Sandbox, reply_to};
 
 /// Runs `claw-replay call --quiet` with the offline provider, unless the arguments name another one.
 fn offline(sandbox: &Sandbox, args: &[&str]) -> Assert {
@@ -154,9 +154,9 @@ fn a_changed_reply_is_found_by_call_but_not_by_check_or_guard() {
     let sandbox = Sandbox::new();
     for n in 0..6 {
         let path = format!("d/{n}.jsonl");
-        let reply = |question: &str, count| format!("Reply to {count} messages: {question}");
-        let first = if n == 3 { "Reply to no message".to_owned() } else { reply("why?", 1) };
-        let records = [prompt("why?"), answer(&first), prompt("how?"), answer(&reply("how?", 3))];
+        let first = if n == 3 { "Reply to no message".to_owned() } else { reply_to(1, "why?") };
+        let second = reply_to(3, "how?");
+        let records = [prompt("why?"), answer(&first), prompt("how?"), answer(&second)];
         append_records(&sandbox, &path, &records);
     }
     sandbox.cmd("claw-replay").args(["check", "--window", "32000", "d"]).assert().success();
@@ -211,7 +211,7 @@ fn a_command_compares_replies() {
     assert_eq!((&both[0]["reply"], &both[1]["reply"]), (&json!("recorded"), &json!("new")));
     assert_eq!((&both[1]["transcript"], &both[1]["case"]), (&json!("s.jsonl"), &json!("turn 1")));
     assert_eq!(both[0]["text"], "Reply to 9 messages: why?");
-    assert_eq!(both[1]["text"], "Reply to 1 messages: why?");
+    assert_eq!(both[1]["text"], "Reply to 1 message: why?");
     let report = run("echo not polite; exit 1").code(1).report();
     assert_eq!(report["cases"][0]["detail"], "not polite\n");
     let report = run("exit 4").code(1).report();

@@ -54,7 +54,7 @@ fn two_runs_do_not_share_a_state_file() {
         thread::sleep(Duration::from_millis(5));
     }
     thread::sleep(Duration::from_millis(50));
-    check(&sandbox, &["--state", "kept", "d"]).code(75).stderr(contains("another run uses it"));
+    check(&sandbox, &["--state", "kept", "d"]).code(75).stderr(contains("another run is using it"));
     kill_group(child.id());
     child.wait_with_output().expect("an exit status");
     check(&sandbox, &["--state", "kept", "d"]).success();

@@ -63,7 +63,7 @@ fn keep_tokens_keeps_the_newest_messages_of_that_size() {
         assert!(all + 10 >= tokens && rest < tokens + 10, "{tokens}: {all}, {rest}");
     }
     assert_eq!(kept(&["--keep-tokens", "0"]).len(), 1);
-    // If messages of that size do not fit, fewer are kept. If all messages are to be kept, nothing can be compacted.
+    // If messages with that many tokens do not fit, fewer messages are kept. If all messages are to be kept, nothing can be compacted.
     let fewer = kept(&["--keep-tokens", "1000", "--window", "1500"]);
     assert!(fewer.len() > 1 && fewer.iter().sum::<u64>() < 900, "{fewer:?}");
     for tokens in ["100000", "18446744073709551615"] {

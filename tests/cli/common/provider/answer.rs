@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::common::rules;
 use crate::common::shapes::{self, Shape};
+use crate::common::{reply_to, rules};
 
 use super::SUMMARY;
 use super::http::{Answer, Body};
@@ -286,7 +286,7 @@ fn default_text(body: &Value) -> String {
         return SUMMARY.to_owned();
     }
     let start: String = asked.chars().take(100).collect();
-    format!("Reply to {count} messages: {start}")
+    reply_to(count, &start)
 }
 
 /// Returns the last text of a user message, outside tool results.

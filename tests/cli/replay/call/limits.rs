@@ -31,7 +31,7 @@ fn a_share_of_the_repetitions_must_pass() {
 fn all_calls_of_a_run_share_the_limits() {
     let sandbox = Sandbox::new();
     for n in 0..8 {
-        let records = [prompt("hi"), answer("Reply to 1 messages: hi")];
+        let records = [prompt("hi"), answer("Reply to 1 message: hi")];
         append_records(&sandbox, &format!("d/{n}.jsonl"), &records);
     }
     let whole = offline(&sandbox, &["d"]).success().reports();

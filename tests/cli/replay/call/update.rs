@@ -19,7 +19,7 @@ fn an_updated_reply_is_expected_and_the_transcript_stays_the_same() {
     let report = run(&["--update"]).success().report();
     let (_, status, message) = &cases(&report)[0];
     assert_eq!((&**status, &**message), ("passed", "the expected reply was updated"));
-    let detail = "--- recorded\n+++ new\n-old\n+Reply to 1 messages: why?\n";
+    let detail = "--- recorded\n+++ new\n-old\n+Reply to 1 message: why?\n";
     assert_eq!(report["cases"][0]["detail"], detail);
     run(&[]).success();
     assert_eq!(sandbox.read("s.jsonl"), before);
@@ -27,7 +27,7 @@ fn an_updated_reply_is_expected_and_the_transcript_stays_the_same() {
     assert_eq!(expected.len(), 1);
     assert_eq!(
         (&expected[0]["case"], &expected[0]["text"]),
-        (&"turn 1".into(), &"Reply to 1 messages: why?".into())
+        (&"turn 1".into(), &"Reply to 1 message: why?".into())
     );
     let meta = std::fs::metadata(sandbox.path("s.jsonl.expected")).expect("the file");
     assert_eq!(meta.permissions().mode() & 0o777, 0o600);
