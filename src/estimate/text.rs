@@ -302,19 +302,46 @@ mod tests {
         }
     }
 
-    /// The samples have one or two thousand characters each, so the error of a single one can be larger than that of
-    /// its kind of text. `docs/accuracy.md` has the errors of each kind.
+    /// The samples whose estimate is not between 93 and 131 % of the count, and what it is in percent. `docs/accuracy.md`
+    /// has the errors of whole kinds of text; that of a single sample of a thousand characters can be larger.
+    const FAR: [(&str, Family, u64); 19] = [
+        ("chinese-traditional", Family::O200k, 90),
+        ("chinese-traditional", Family::Cl100k, 91),
+        ("chinese-traditional", Family::Claude, 90),
+        ("chinese-traditional", Family::Qwen, 86),
+        ("chinese-traditional", Family::DeepSeek, 91),
+        ("ukrainian", Family::O200k, 92),
+        ("amharic", Family::Qwen, 147),
+        ("box", Family::O200k, 137),
+        ("box", Family::Cl100k, 132),
+        ("box", Family::Claude, 142),
+        ("box", Family::DeepSeek, 137),
+        ("burmese", Family::O200k, 188),
+        ("burmese", Family::Claude, 150),
+        ("burmese", Family::DeepSeek, 139),
+        ("russian", Family::O200k, 140),
+        ("russian", Family::Qwen, 143),
+        ("russian", Family::DeepSeek, 138),
+        ("turkish", Family::O200k, 136),
+        ("vietnamese", Family::Qwen, 142),
+    ];
+
     #[test]
-    fn every_kind_of_text_is_near_the_count_of_its_tokenizer() {
+    fn every_sample_is_near_the_count_of_its_tokenizer() {
         let families =
             [Family::O200k, Family::Cl100k, Family::Claude, Family::Qwen, Family::DeepSeek];
         let mut wrong = Vec::new();
         for (name, text, counts) in samples() {
             for (family, count) in families.into_iter().zip(&counts) {
                 let count = if family == Family::Claude { count * 110 / 100 } else { *count };
-                let estimate = weigh(&text, family).div_ceil(UNIT);
-                if estimate * 100 < count * 85 || estimate * 100 > count * 190 {
-                    wrong.push(format!("{name}: {estimate}, counted {count} by {family:?}"));
+                let percent = weigh(&text, family).div_ceil(UNIT) * 100 / count;
+                let far = FAR.iter().find(|far| (far.0, far.1) == (name.as_str(), family));
+                let is_expected = match far {
+                    Some((_, _, expected)) => percent.abs_diff(*expected) <= 1,
+                    None => (93..=131).contains(&percent),
+                };
+                if !is_expected {
+                    wrong.push(format!("{name}: {percent} % of the count for {family:?}"));
                 }
             }
         }
@@ -325,8 +352,9 @@ mod tests {
     fn the_estimate_for_an_unknown_model_is_near_the_largest_count() {
         for (name, text, counts) in samples() {
             let largest = counts.into_iter().max().unwrap();
-            let estimate = weigh(&text, Family::Unknown).div_ceil(UNIT);
-            assert!(estimate * 100 >= largest * 90, "{name}: {estimate}, counted {largest}");
+            let percent = weigh(&text, Family::Unknown).div_ceil(UNIT) * 100 / largest;
+            let most = if name == "box" { 153 } else { 137 };
+            assert!((94..=most).contains(&percent), "{name}: {percent} % of the largest count");
         }
     }
 
