@@ -43,9 +43,11 @@ fn r3_prices_come_only_from_the_users_file() {
     let line: Value = serde_json::from_str(log.success().stderr_text().trim()).expect("a line");
     assert_eq!((&line["cost"], &line["cache_read"]), (&json!(0.0105), &json!(10_000)));
 
+    // The prices in the table of models are not used.
     sandbox.write("none", "other 1 1 1 1\n");
+    sandbox.write("models", "test-model 200000 - input=3 output=15\n");
     provider.script(reply(json!({"input_tokens": 1})));
-    hello(&sandbox, &provider, &["--prices", "none"])
+    hello(&sandbox, &provider, &["--prices", "none", "--models", "models"])
         .assert()
         .success()
         .stderr(contains("unpriced, 'none' has no price for 'test-model'"));
