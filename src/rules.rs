@@ -184,3 +184,86 @@ pub fn check_ready(messages: &[Message<'_>]) -> anyhow::Result<()> {
     };
     fail(exit, format!("not ready to send: {first}; {advice}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: &str = r#"{"type":"tool_use","id":"c","name":"f","input":{}}"#;
+    const RESULT: &str = r#"{"type":"tool_result","tool_use_id":"c","content":"r"}"#;
+    const TEXT: &str = r#"{"type":"text","text":"x"}"#;
+    const IMAGE: &str = r#"{"type":"image","source":{}}"#;
+    const SIGNED: &str = r#"{"type":"thinking","thinking":"t","signature":"s"}"#;
+
+    /// Returns messages as JSON, each given by its role and its blocks.
+    fn conversation(messages: &[(&str, &[&str])]) -> String {
+        let line = |(role, blocks): &(&str, &[&str])| {
+            let blocks = blocks.join(",");
+            format!(r#"{{"role":"{role}","content":[{blocks}]}}"#)
+        };
+        messages.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn each_fault_is_found_in_messages_and_in_their_outlines() {
+        let (user, assistant) = (("user", &[TEXT][..]), ("assistant", &[TEXT][..]));
+        let blank = r#"{"type":"text","text":" "}"#;
+        let unsigned = r#"{"type":"thinking","thinking":"t"}"#;
+        let odd = CALL.replace(r#""c""#, r#""c c""#);
+        let (call, result) = (("assistant", &[CALL][..]), ("user", &[RESULT][..]));
+        for (messages, rules) in [
+            (&[][..], &["no-messages"][..]),
+            (&[user], &[]),
+            (&[user, call, result], &[]),
+            (&[user, assistant], &["assistant-last"]),
+            (&[assistant, user], &["first-message"]),
+            (&[user, user], &["roles-alternate"]),
+            (&[("user", &[])], &["empty-message"]),
+            (&[("user", &[blank])], &["blank-text"]),
+            (&[("user", &[IMAGE])], &[]),
+            (&[user, ("assistant", &[IMAGE]), user], &["block-role"]),
+            (&[("user", &[SIGNED])], &["block-role"]),
+            (&[user, ("assistant", &[SIGNED, TEXT]), user], &[]),
+            (&[user, ("assistant", &[unsigned, TEXT]), user], &["unsigned-thinking"]),
+            (&[user, ("assistant", &[TEXT, SIGNED]), user], &["final-thinking"]),
+            (&[user, call, ("user", &[RESULT, TEXT])], &[]),
+            (&[user, call, ("user", &[TEXT, RESULT])], &["results-first"]),
+            (&[("user", &[CALL])], &["call-role", "open-call"]),
+            (&[user, ("assistant", &[&odd]), user], &["call-id", "open-call"]),
+            (&[user, call, result, call, result], &["duplicate-call"]),
+            (&[user, call], &["open-call"]),
+            (&[user, call, user], &["open-call"]),
+            (&[("user", &[CALL]), ("assistant", &[RESULT]), user], &["call-role", "result-role"]),
+            (&[user, assistant, result], &["orphan-result"]),
+            (&[user, call, ("user", &[RESULT, RESULT])], &["duplicate-result"]),
+        ] {
+            let text = conversation(messages);
+            let messages = crate::messages::read("t", text.as_bytes()).unwrap();
+            let found = violations(&messages);
+            let names: Vec<_> = found.iter().map(|broken| broken.rule).collect();
+            assert_eq!(names, rules, "{text}");
+            let outlines: Vec<_> = messages.iter().map(Message::outline).collect();
+            assert_eq!(violations(&outlines), found, "{text}");
+        }
+        let plain = r#"{"role":"user","content":" "}"#;
+        let messages = crate::messages::read("t", plain.as_bytes()).unwrap();
+        assert_eq!(violations(&messages).len(), 1);
+        assert_eq!(violations(&[messages[0].outline()]), violations(&messages));
+    }
+
+    #[test]
+    fn messages_are_unfinished_if_further_records_can_complete_them() {
+        let (user, call) = (("user", &[TEXT][..]), ("assistant", &[CALL][..]));
+        for (messages, is_unfinished) in [
+            (&[][..], true),
+            (&[user, ("assistant", &[TEXT])], true),
+            (&[user, call], true),
+            (&[user, call, user], false),
+            (&[user, user], false),
+        ] {
+            let text = conversation(messages);
+            let messages = crate::messages::read("t", text.as_bytes()).unwrap();
+            assert_eq!(violations(&messages)[0].unfinished, is_unfinished, "{text}");
+        }
+    }
+}
