@@ -370,3 +370,19 @@ fn places_of(inputs: &[Input]) -> anyhow::Result<HashMap<String, Places>> {
     }
     Ok(places)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_located_by_a_hint_or_before_the_end() {
+        let places = Places { plain: vec![3, 7], escaped: vec![5] };
+        let locate = |hints: &[u64], end| places.locate(hints.iter().copied(), end);
+        assert_eq!(locate(&[4, 5], 9), Some(5));
+        assert_eq!(locate(&[4], 8), Some(7));
+        // A compaction cannot keep itself.
+        assert_eq!(locate(&[], 7), Some(3));
+        assert_eq!(locate(&[], 3), None);
+    }
+}
