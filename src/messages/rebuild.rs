@@ -438,6 +438,21 @@ mod tests {
     }
 
     #[test]
+    fn a_result_is_not_moved_to_a_call_that_is_a_thousand_messages_before_it() {
+        let call = r#"{"type":"tool_use","tool_use_id":"c","name":"t","input":{}}"#;
+        let result = r#"{"type":"tool_result","tool_use_id":"c","content":"r"}"#;
+        let texts = [r#"{"type":"user","content":"u"}"#, r#"{"type":"assistant","content":"a"}"#];
+        for (between, is_moved) in [(999, true), (1000, false)] {
+            let texts = texts.into_iter().cycle().take(between);
+            let lines: Vec<&str> = [call].into_iter().chain(texts).chain([result]).collect();
+            let input = Input::memory("t", lines.join("\n").into_bytes());
+            let findings = from_inputs(&[input], &RebuildOptions::default()).unwrap().findings;
+            let is_found = findings.iter().any(|found| *found.rule == rules::LATE_RESULT);
+            assert_eq!(is_found, is_moved, "{between}: {findings:?}");
+        }
+    }
+
+    #[test]
     fn a_user_record_without_content_is_reported_unless_it_only_has_results() {
         let call = r#"{"type":"tool_use","tool_use_id":"c","name":"t","input":{}}"#;
         let result = r#"{"type":"tool_result","tool_use_id":"c","content":"r"}"#;
