@@ -264,6 +264,22 @@ mod tests {
     }
 
     #[test]
+    fn more_than_three_names_of_one_shape_are_not_distinctive() {
+        for (text, expected) in [
+            (
+                "8443 PR-1234 src/main.rs v2.10.1",
+                &["8443", "PR-1234", "src/main.rs", "v2.10.1"][..],
+            ),
+            ("8443 PR-1234 PR-1235 PR-1236", &["8443", "PR-1234", "PR-1235", "PR-1236"]),
+            ("8443 PR-1234 PR-1235 PR-1236 PR-1237", &["8443"]),
+        ] {
+            let line = format!(r#"{{"role":"user","content":"{text}"}}"#);
+            let messages = crate::messages::read("t", line.as_bytes()).unwrap();
+            assert_eq!(distinctive(&messages), expected);
+        }
+    }
+
+    #[test]
     fn audit_25_json_escapes_are_not_names() {
         for (text, expected) in [
             (r"\u65e5\u672c\u8a9e", &[][..]),
