@@ -284,7 +284,11 @@ mod tests {
 {"role":"assistant","content":"Docs."}"#;
 
     fn made(keep_user: u64, target: Option<u64>) -> String {
-        let messages = messages::read("t", CONVERSATION.as_bytes()).unwrap();
+        made_of(CONVERSATION, keep_user, target)
+    }
+
+    fn made_of(conversation: &str, keep_user: u64, target: Option<u64>) -> String {
+        let messages = messages::read("t", conversation.as_bytes()).unwrap();
         let request = Request { messages: &messages, ..Request::default() };
         let gauge = Gauge::new(request, None);
         let task = Task {
@@ -316,6 +320,24 @@ mod tests {
     }
 
     #[test]
+    fn the_first_request_is_repeated_unless_the_earlier_summary_is_by_a_model() {
+        let first = "The first request:\nStart it.";
+        for (earlier, is_repeated) in [
+            (format!("{HEADING}\n\nFiles read:\na.c"), true),
+            (format!("{HEADING}\n\nBefore that:\nWe began."), false),
+            ("We began.".to_owned(), false),
+        ] {
+            let earlier = crate::json::quote(&earlier);
+            let compaction = format!(r#"{{"summary":{earlier},"kept_user":["Start it."]}}"#);
+            let message = format!(
+                r#"{{"role":"user","content":{earlier},"_meta":{{"id":"k","compaction":{compaction}}}}}"#
+            );
+            let made = made_of(&format!("{message}\n{CONVERSATION}"), 0, None);
+            assert_eq!(made.contains(first), is_repeated, "{made}");
+        }
+    }
+
+    #[test]
     fn a_summary_is_within_its_limit() {
         let long = "word ".repeat(3000);
         let line = |role: &str| format!(r#"{{"role":"{role}","content":"{long}"}}"#);
@@ -342,6 +364,15 @@ mod tests {
             assert!(task.gauge.text(&text) <= task.summary_tokens(), "{target:?}");
         }
     }
+
+    #[test]
+    fn each_size_is_at_most_the_one_before() {
+        let sizes: Vec<_> = sizes().collect();
+        assert!(sizes.is_sorted_by(|one, next| one.0 >= next.0 && one.1 >= next.1), "{sizes:?}");
+        assert_eq!(sizes.first(), Some(&(LONGEST, usize::MAX)));
+        assert_eq!(sizes.last(), Some(&(0, MIN_EARLIER)));
+    }
+
     #[test]
     fn the_length_of_each_section_grows_with_the_step() {
         let long = |word: &str| format!("{word} ").repeat(2000);
