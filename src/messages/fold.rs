@@ -199,9 +199,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             self.note_at(&rules::ORPHAN_RESULT, early.source, what);
         }
         let last = self.pending.iter().rposition(PendingMessage::can_be_sent);
-        let mut at_end = last.map(|last| last + self.first);
+        let at_end = last.map(|last| last + self.first);
         while !self.pending.is_empty() {
-            at_end = at_end.filter(|last| *last >= self.first);
             self.lay_out_first(at_end == Some(self.first))?;
         }
         self.layout.finish()
