@@ -138,7 +138,7 @@ fn error_line(body: &[u8]) -> Option<Value> {
 fn embedded(text: &str) -> Option<Value> {
     let mut values =
         opening::all(text).into_iter().filter_map(|text| match text.strip_prefix('b') {
-            Some(bytes) if bytes.starts_with(['\'', '"']) => first_value(&python::string(bytes)?.0),
+            Some(bytes) => first_value(&python::string(bytes)?.0),
             _ => first_value(text).or_else(|| first_value(&python::dictionary(text)?)),
         });
     values.find(|value| marks_error(value) || value["message"].is_string())
