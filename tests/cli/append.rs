@@ -812,6 +812,28 @@ fn v7_permission_denied_is_reported_and_changes_nothing() {
 }
 
 #[test]
+#[allow(clippy::print_stdout, reason = "the test reports that it was skipped")]
+fn the_directory_is_synced_only_for_a_new_file() {
+    // A directory that cannot be read cannot be synced.
+    for (prepare, option, status) in [(":", "", 77), (":", "--no-sync", 0), (": >d/s.jsonl", "", 0)]
+    {
+        let sandbox = Sandbox::new();
+        let script = format!(
+            "mkdir d && {prepare} && chmod 333 d; claw-append {option} d/s.jsonl; s=$?; cat d/s.jsonl; exit $s"
+        );
+        let Some(run) = sandbox.as_nobody(&script, HI) else {
+            println!("skipped: the tests run as root, and the user nobody cannot run the programs");
+            return;
+        };
+        let run = run.code(status).stdout(format!("{HI_LINE}\n"));
+        match status {
+            0 => run.stderr(""),
+            _ => run.stderr(contains("claw-append: cannot sync the directory of 'd/s.jsonl'")),
+        };
+    }
+}
+
+#[test]
 fn anything_but_a_regular_file_is_refused_without_blocking() {
     let sandbox = Sandbox::new();
     sandbox.sh("mkdir directory; mkfifo fifo").assert().success();
@@ -838,7 +860,7 @@ fn a_session_tree_of_another_program_is_refused() {
                 .assert()
                 .code(65)
                 .stderr(contains("'s.jsonl'"))
-                .stderr(contains("pi, OpenClaw or GoClaw"));
+                .stderr(contains("pi, OpenClaw or GoClaw); convert it with claw-session import"));
             assert_unchanged(&sandbox, file.as_bytes());
         }
     }
