@@ -10,7 +10,7 @@ use crate::run::{self, Mode, WorkArgs};
 use crate::transcript::{OpenFile, Transcript};
 use anyhow::Context;
 use clawutils::cli::Log;
-use clawutils::exit::{Exit, fail};
+use clawutils::exit::{self, Exit, fail};
 use clawutils::input::Input;
 use clawutils::input::block::BLOCK;
 use clawutils::json::Object;
@@ -127,14 +127,19 @@ impl Mode for Diff {
     fn run(&self, transcript: &Transcript) -> anyhow::Result<Report> {
         let path = self.name_of(&transcript.path);
         let Ok(inside) = transcript.path.strip_prefix(&self.a) else {
-            return Ok(present(&path, Change::Added, None));
+            return Ok(present(&path, Change::Added, ""));
         };
         if !self.both.contains(inside.as_os_str()) {
-            return Ok(present(&path, Change::Removed, None));
+            return Ok(present(&path, Change::Removed, ""));
         }
-        let other = OpenFile::open(&self.b.join(inside))?.into_transcript()?;
+        let other = match open(&self.b.join(inside)) {
+            Err(error) if exit::status(&error) == Exit::Data => {
+                return Ok(present(&path, Change::Changed, "only the first file is a transcript"));
+            }
+            other => other?,
+        };
         if is_equal(&transcript.input, &other.input)? {
-            return Ok(present(&path, Change::Same, None));
+            return Ok(present(&path, Change::Same, ""));
         }
         let [old, new] = [transcript, &other].map(|side| self.check.run(side));
         let (old, new) = (old?, new?);
@@ -142,6 +147,21 @@ impl Mode for Diff {
         let numbers = numbers_case(&old.numbers, &new.numbers);
         Ok(compared(&path, vec![messages, numbers], (&old, &new)))
     }
+
+    /// Reports a change if the other file is a transcript.
+    fn run_on_other(&self, path: &Path, error: anyhow::Error) -> anyhow::Result<Report> {
+        let inside = path.strip_prefix(&self.a).ok();
+        let inside = inside.filter(|inside| self.both.contains(inside.as_os_str()));
+        if inside.is_some_and(|inside| open(&self.b.join(inside)).is_ok()) {
+            let why = "only the second file is a transcript";
+            return Ok(present(&self.name_of(path), Change::Changed, why));
+        }
+        Err(error)
+    }
+}
+
+fn open(path: &Path) -> anyhow::Result<Transcript> {
+    OpenFile::open(path)?.into_transcript()
 }
 
 /// The change of a transcript or a report as a whole.
@@ -165,11 +185,13 @@ impl Change {
 }
 
 /// Returns the report on a transcript that is the same on both sides, or on a transcript or report that only one side
-/// has. `mode` is the mode of the report; `None` for a transcript.
-fn present(path: &str, change: Change, mode: Option<&str>) -> Report {
+/// has. `why` explains the change, and may be empty.
+fn present(path: &str, change: Change, why: &str) -> Report {
     let outcome = if change == Change::Same { Outcome::Passed } else { Outcome::Failed };
-    let what = mode.map(|mode| format!(": the other file has no {mode} report on this path"));
-    let message = [change.name(), &what.unwrap_or_default()].concat();
+    let message = match why {
+        "" => change.name().to_owned(),
+        why => format!("{}: {why}", change.name()),
+    };
     let case = Case::new("presence", outcome, message);
     let numbers = Members::new().string("change", change.name());
     Report::new("diff", path, vec![case], numbers)

@@ -49,6 +49,14 @@ pub trait Mode: Send + Sync {
     /// Fails if the transcript cannot be read; its report is then [`Report::unreadable`]. An error with status 2 or 78
     /// is not about the transcript, and ends the run.
     fn run(&self, transcript: &Transcript) -> anyhow::Result<Report>;
+
+    /// Returns the report on the file at `path`, which is not a transcript because of `error`.
+    ///
+    /// # Errors
+    /// Returns `error` unless the mode can report on such a file.
+    fn run_on_other(&self, _path: &Path, error: anyhow::Error) -> anyhow::Result<Report> {
+        Err(error)
+    }
 }
 
 /// The options of all modes that work on transcripts.
@@ -278,7 +286,15 @@ impl Run {
         let known = self.state.as_ref().zip(key.as_ref()).and_then(|(state, key)| state.get(key));
         match known {
             Some(report) => (Ok(report), None),
-            None => (file.into_transcript().and_then(|open| self.mode.run(&open)), key),
+            None => (self.examine_file(path, file), key),
+        }
+    }
+
+    fn examine_file(&self, path: &Path, file: OpenFile) -> anyhow::Result<Report> {
+        match file.into_transcript() {
+            Ok(transcript) => self.mode.run(&transcript),
+            Err(error) if exit::status(&error) == Exit::Data => self.mode.run_on_other(path, error),
+            Err(error) => Err(error),
         }
     }
 

@@ -108,6 +108,23 @@ fn operands_that_cannot_be_compared_are_named() {
     diff(&sandbox, &["a", "c"]).code(65).stdout("").stderr(contains(text));
 }
 
+/// One file was a transcript and was replaced with text, and the other was text.
+#[test]
+fn a_file_that_is_a_transcript_on_one_side_only_has_changed() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "a", 2);
+    sandbox.sh("cp -r a b; echo text >a/0/000.jsonl; echo text >b/1/001.jsonl").assert().success();
+    let reports = diff(&sandbox, &["a", "b"]).code(1).reports();
+    assert_eq!(
+        each(&reports, "message"),
+        [
+            "presence: changed: only the second file is a transcript",
+            "presence: changed: only the first file is a transcript"
+        ]
+    );
+    assert_eq!(reports[1]["numbers"], json!({"change": "changed"}));
+}
+
 #[test]
 fn unreadable_files_are_also_named_by_their_path_below_the_directory() {
     let sandbox = Sandbox::new();

@@ -22,13 +22,14 @@ pub fn compare(a: &Path, b: &Path, work: &WorkArgs) -> anyhow::Result<Totals> {
     paths.sort();
     for key in paths {
         let (path, mode) = key;
+        let missing = || format!("the other file has no {mode} report on this path");
         let report = match (old.get(key), new.get(key)) {
             (Some(old), Some(new)) => {
                 let cases = vec![cases_case(old, new), numbers_case(&old.numbers, &new.numbers)];
                 compared(path, cases, (old, new))
             }
-            (None, _) => present(path, Change::Added, Some(mode)),
-            (_, None) => present(path, Change::Removed, Some(mode)),
+            (None, _) => present(path, Change::Added, &missing()),
+            (_, None) => present(path, Change::Removed, &missing()),
         };
         reporter.take(&report, &report.to_json())?;
         if reporter.stops(&report, work.fail_fast) {
