@@ -346,9 +346,9 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
     }
 
     /// Returns the cut for a request that exceeds the target. If no cut leaves room for a summary of the
-    /// greatest length, it is the last legal one, with which a very short summary may fit.
+    /// greatest length, it is the last legal one that leaves room for a very short summary.
     fn over_target(&self, legal: &[usize], preferred: usize) -> Option<usize> {
-        let last = || legal.last().copied().filter(|at| self.fits(*at, false));
+        let last = || legal.iter().rev().copied().find(|at| self.fits(*at, false));
         cut::choose(legal, preferred, self.latest(), |at| self.fits(at, true)).or_else(last)
     }
 
