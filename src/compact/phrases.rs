@@ -128,4 +128,13 @@ mod tests {
             assert_eq!(decided(text), expected, "{text}");
         }
     }
+
+    #[test]
+    fn questions_are_those_of_the_assistant_and_what_either_side_calls_open() {
+        let lines = r#"{"role":"user","content":"Which file is it? Still open: the port."}
+{"role":"assistant","content":"I look. Which port? The name is still open."}"#;
+        let messages = crate::messages::read("t", lines.as_bytes()).unwrap();
+        let expected = ["Still open: the port.", "Which port?", "The name is still open."];
+        assert_eq!(questions(&messages), expected);
+    }
 }
