@@ -252,6 +252,21 @@ mod tests {
     }
 
     #[test]
+    fn a_block_that_its_role_cannot_have_is_described() {
+        for (messages, what) in [
+            (&[("user", &[SIGNED][..])][..], "a user message cannot contain thinking"),
+            (
+                &[("user", &[TEXT]), ("assistant", &[IMAGE])],
+                "an assistant message cannot contain images or documents",
+            ),
+        ] {
+            let text = conversation(messages);
+            let messages = crate::messages::read("t", text.as_bytes()).unwrap();
+            assert_eq!(violations(&messages)[0].what, what);
+        }
+    }
+
+    #[test]
     fn messages_are_unfinished_if_further_records_can_complete_them() {
         let (user, call) = (("user", &[TEXT][..]), ("assistant", &[CALL][..]));
         for (messages, is_unfinished) in [
