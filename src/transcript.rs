@@ -529,6 +529,27 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_cannot_be_opened_does_not_count_as_missing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        std::os::unix::fs::symlink("nowhere", &path).unwrap();
+        let batch = Batch::read("t", RECORD.as_bytes()).unwrap();
+        let expecting = AppendOptions { expect_tail: Some("x".to_owned()), ..options() };
+        let error = append(&path, &batch, &expecting).unwrap_err();
+        assert_eq!(crate::exit::status(&error), Exit::Io);
+    }
+
+    #[test]
+    fn a_directory_that_comes_to_exist_meanwhile_is_used() {
+        let directory = tempfile::tempdir().unwrap();
+        // Making `new` brings `new/..` into existence.
+        make_directory(&directory.path().join("new/..")).unwrap();
+        assert!(directory.path().join("new").is_dir());
+        std::fs::write(directory.path().join("f"), "").unwrap();
+        make_directory(&directory.path().join("f")).unwrap_err();
+    }
+
+    #[test]
     fn expect_tail_accepts_only_the_first_of_two_batches() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("f");
