@@ -26,7 +26,8 @@
 // musl's own allocator makes a rebuild take three times as long.
 #[cfg(target_env = "musl")]
 #[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static ALLOCATOR: system::allocator::Reusing<dlmalloc::GlobalDlmalloc> =
+    system::allocator::Reusing(dlmalloc::GlobalDlmalloc);
 
 mod simd; // code that depends on the processor
 mod system; // code that depends on the operating system

@@ -1,6 +1,9 @@
 //! Functions that differ between operating systems: [`linux`] implements them for Linux, and [`portable`] for every
 //! other Unix. Tests on Linux run both.
 
+#[cfg(any(target_env = "musl", test))]
+#[allow(unsafe_code, reason = "an allocator hands out raw memory")]
+pub(crate) mod allocator;
 #[cfg(any(target_os = "linux", test))]
 mod linux;
 #[cfg(any(not(target_os = "linux"), test))]
