@@ -26,8 +26,7 @@
 // musl's own allocator makes a rebuild take three times as long.
 #[cfg(target_env = "musl")]
 #[global_allocator]
-static ALLOCATOR: system::allocator::Reusing<dlmalloc::GlobalDlmalloc> =
-    system::allocator::Reusing(dlmalloc::GlobalDlmalloc);
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 mod simd; // code that depends on the processor
 mod system; // code that depends on the operating system

@@ -1,12 +1,6 @@
 //! Functions that differ between operating systems: [`linux`] implements them for Linux, and [`portable`] for every
 //! other Unix. Tests on Linux run both.
 
-#[cfg(any(target_env = "musl", test))]
-#[allow(unsafe_code, reason = "an allocator hands out raw memory")]
-pub(crate) mod allocator;
-#[cfg(all(target_arch = "x86_64", any(all(target_env = "musl", not(debug_assertions)), test)))]
-#[allow(unsafe_code, reason = "these functions are the ones that copy memory")]
-mod copy;
 #[cfg(any(target_os = "linux", test))]
 mod linux;
 #[cfg(any(not(target_os = "linux"), test))]
