@@ -75,7 +75,10 @@ fn of_usual_form(raw: &[u8]) -> Option<i64> {
 
 /// Appends a time in seconds, without trailing zeros.
 pub fn push(json: &mut String, micros: i64) {
-    let (whole, part) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+    if micros < 0 {
+        json.push('-');
+    }
+    let (whole, part) = (micros.unsigned_abs() / 1_000_000, micros.unsigned_abs() % 1_000_000);
     json.push_str(itoa::Buffer::new().format(whole));
     if part > 0 {
         json.push('.');
@@ -109,7 +112,13 @@ mod tests {
         let text = "\"2026-11-22T22:28:13.242Z\"";
         assert_eq!(seconds(of_text(text)).as_deref(), Some("1795386493.242"));
         assert_eq!(of_text("\"yesterday\""), None);
-        for (micros, expected) in [(1, "0.000001"), (1_020_300, "1.0203"), (-1, "-1.999999")] {
+        for (micros, expected) in [
+            (1, "0.000001"),
+            (1_020_300, "1.0203"),
+            (-1, "-0.000001"),
+            (-750_000, "-0.75"),
+            (-2_000_000, "-2"),
+        ] {
             assert_eq!(seconds(Some(micros)).as_deref(), Some(expected));
         }
     }
