@@ -160,3 +160,18 @@ fn long_values_are_not_copied_to_a_temporary_file() {
     let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").env("TMPDIR", sandbox.path("none"));
     assert!(run.assert().success().stdout_text().len() > 10 << 20);
 }
+
+#[test]
+fn a_file_whose_header_has_no_time_is_read_with_from() {
+    let sandbox = Sandbox::new();
+    let header = r#"{"type":"session","version":3,"id":"s"}"#;
+    let prompt =
+        r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"one"}}"#;
+    sandbox.write("s.jsonl", format!("{header}\n{prompt}\n"));
+    sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().code(65).stdout("").stderr(
+        "claw-rebuild: cannot read 's.jsonl': a transcript of pi, OpenClaw or GoClaw; give it as a file of its own, with --from pi\n",
+    );
+    let message = "{\"role\":\"user\",\"content\":\"one\"}\n";
+    let named = ["--from", "pi", "s.jsonl"];
+    sandbox.cmd("claw-rebuild").args(named).assert().success().stdout(message);
+}
