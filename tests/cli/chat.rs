@@ -716,7 +716,7 @@ fn audit_29_answers_are_wrapped_and_rendered_for_the_terminal() {
         pty.wait_for(PROMPT).press(prompt).press(ENTER).wait_for("Reply to 1").wait_for(PROMPT);
         let screen = pty.screen();
         let answer = screen.split("Reply to 1").nth(1).expect("an answer").to_owned();
-        let rendered = " messages: This is a very long\nline of words that has to be wrapped\nyou>";
+        let rendered = " message: This is a very long\nline of words that has to be wrapped\nyou>";
         assert_eq!(answer == rendered, is_rendered, "{options:?}: {screen}");
         assert_eq!(answer.contains("**very**"), !is_rendered, "{options:?}: {screen}");
         pty.press(CTRL_D).end().success();
