@@ -188,13 +188,13 @@ impl Outcomes {
     fn report(self, place: &SessionPlace) {
         let Outcomes { imported, updated, unchanged, skipped } = self;
         let text = format!(
-            "{imported} imported, {updated} updated, {unchanged} unchanged, {skipped} other files skipped"
+            "{imported} imported, {updated} updated, {unchanged} unchanged, {skipped} skipped"
         );
         let members = Members::new()
             .number("imported", imported)
             .number("updated", updated)
             .number("unchanged", unchanged)
-            .number("passed_over", skipped);
+            .number("skipped", skipped);
         place.log.outcome(&text, &members);
     }
 }

@@ -85,7 +85,7 @@ fn importing_again_appends_what_is_new() {
     sandbox.write("tree/ours.jsonl", "{\"type\":\"user\",\"content\":\"x\"}\n");
     let all = |outcome: &str| {
         let run = sandbox.cmd("claw-session").args(["import", "--all", "tree"]).assert().success();
-        let text = format!("claw-session: {outcome}, 2 other files skipped\n");
+        let text = format!("claw-session: {outcome}, 2 skipped\n");
         assert_eq!(run.stderr_text(), text);
         run.stdout_text().trim().to_owned()
     };
