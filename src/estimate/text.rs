@@ -9,15 +9,17 @@
 //! The tables are in `weights.rs`. `scripts/dev/accuracy` fits them to the counts of real tokenizers and measures the
 //! error on other samples; `docs/accuracy.md` has the results.
 
+mod classes;
 mod pairs;
 #[rustfmt::skip]
 mod weights;
 
 use super::Family;
 use crate::json;
+use classes::class;
 use pairs::Pairs;
 use std::sync::OnceLock;
-use weights::{ASCII, CLASSES, GROUP, GROUPS, LEVELS, RANGES, Text};
+use weights::{CLASSES, GROUP, GROUPS, LEVELS, Text};
 
 /// The units of [`weigh`] per token.
 pub const UNIT: u64 = 64;
@@ -68,28 +70,6 @@ const fn decoded(text: Text) -> Table {
 /// The length of a run of equal characters from which [`least_in_run`] applies. In words, the second of two equal
 /// letters may cost nothing, and the tables say little about longer runs.
 const RUN: u32 = 3;
-
-/// The number of code points with an entry in [`CLASS`].
-const PLANE: usize = 0x1_0000;
-
-/// The class of each character of the Basic Multilingual Plane.
-static CLASS: [u8; PLANE] = {
-    let mut table = [0; PLANE];
-    let mut range = 0;
-    let mut at = 0;
-    while at < PLANE {
-        if at < ASCII.len() {
-            table[at] = ASCII[at];
-        } else {
-            while range + 1 < RANGES.len() && RANGES[range + 1].0 as usize <= at {
-                range += 1;
-            }
-            table[at] = RANGES[range].1;
-        }
-        at += 1;
-    }
-    table
-};
 
 /// Returns the estimated cost of `text` in units of 1/64 token.
 ///
@@ -181,14 +161,6 @@ fn least_in_run(c: char) -> u8 {
         _ if c.is_ascii_alphanumeric() => 8,
         _ if c.is_ascii() => 1,
         _ => 16,
-    }
-}
-
-fn class(c: char) -> u8 {
-    let code = c as u32;
-    match CLASS.get(code as usize) {
-        Some(class) => *class,
-        None => RANGES[RANGES.partition_point(|(first, _)| *first <= code) - 1].1,
     }
 }
 

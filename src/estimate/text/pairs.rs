@@ -4,7 +4,8 @@
 //! character takes one look-up instead of two that depend on each other, and eight characters are read at once. Together
 //! with escapes that are read here instead of being decoded first, that halves the time of the estimate.
 
-use super::{ASCII, GROUP, Table, least_in_run};
+use super::weights::{ASCII, GROUP};
+use super::{Table, least_in_run};
 
 /// The number of pairs of bytes.
 const COUNT: usize = 1 << 16;
