@@ -177,8 +177,9 @@ pub fn update(
     (redaction, is_full): (&Redaction, bool),
 ) -> anyhow::Result<Outcome> {
     let change = Transaction::new_unchecked(database, TransactionBehavior::Immediate)?;
-    let source = open_file(&file.path)?;
+    // If the file grows after this, its state is another one than that stored here, and the next update reads it again.
     let stamp = file.stamp_now()?;
+    let source = open_file(&file.path)?;
     let input = match DialectArgs::default().open(source.clone()) {
         Ok(input) => input,
         Err(error) if exit::status(&error) == Exit::Data && !file.is_given => {

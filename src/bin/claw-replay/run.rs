@@ -192,7 +192,7 @@ struct Order {
     next: u64,
     /// The complete reports that wait for that one, by number.
     waiting: BTreeMap<u64, Made>,
-    /// True if a thread waits before it takes a path. Waking nobody takes a system call, too.
+    /// True if a thread waits before it takes a path. Otherwise the system call that wakes threads is spared.
     has_waiter: bool,
     /// `None` at the end of the run.
     reporter: Option<Reporter>,
