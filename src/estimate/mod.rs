@@ -125,7 +125,7 @@ impl Estimate {
         let is_scaled = anchor.is_none() && method == Method::Script;
         let scale = scale_of(request.messages, weigher.basis()).filter(|_| is_scaled);
         let json = |text: Option<&str>| text.map_or(0, str::len);
-        let bytes: usize = request.messages.iter().map(|m| m.to_json().len() + 1).sum();
+        let bytes: usize = request.messages.iter().map(|message| message.json_length() + 1).sum();
         Estimate {
             tokens: size(anchor, scale.unwrap_or_default(), weight),
             unmeasured: tokens(weight),

@@ -166,6 +166,14 @@ impl<'a> Message<'a> {
         self.to_text(true)
     }
 
+    /// Returns the length of [`Message::to_json`] in bytes.
+    #[must_use]
+    pub fn json_length(&self) -> usize {
+        let mut length = 0;
+        self.pieces("", &mut |piece| length += piece.len());
+        length
+    }
+
     fn to_text(&self, meta: bool) -> String {
         let meta = self.meta_if(meta);
         let mut json = String::new();
@@ -240,11 +248,15 @@ impl<'a> Message<'a> {
 /// Status 65 at the first line that is not a message, with `input`, the line number and the reason.
 pub fn read<'a>(input: &str, bytes: &'a [u8]) -> anyhow::Result<Vec<Message<'a>>> {
     let mut messages = Vec::new();
-    for (index, line) in without_mark(bytes).split(|byte| *byte == b'\n').enumerate() {
-        if line.trim_ascii().is_empty() {
+    let (bytes, mut begin) = (without_mark(bytes), 0);
+    let ends = memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]);
+    for (index, end) in ends.enumerate() {
+        let line = &bytes[begin..end];
+        begin = end + 1;
+        if line.trim_ascii_start().is_empty() {
             continue;
         }
-        let message = std::str::from_utf8(line)
+        let message = simdutf8::compat::from_utf8(line)
             .map_err(|error| format!("not UTF-8: {error}"))
             .and_then(Message::parse);
         match message {
