@@ -67,14 +67,10 @@ const fn decoded(text: Text) -> Table {
     table
 }
 
-/// The length of a run of equal characters from which [`least_in_run`] applies. In words, the second of two equal
-/// letters may cost nothing, and the tables say little about longer runs.
-const RUN: u32 = 3;
-
 /// Returns the estimated cost of `text` in units of 1/64 token.
 ///
 /// No prefix of a text costs more than the whole. If a text is cut in two, the costs of the parts add up to that of the
-/// whole, except for the first three characters of the second part, whose cost may differ.
+/// whole, except for the first character of the second part, whose cost may differ.
 #[must_use]
 pub fn weigh(text: &str, family: Family) -> u64 {
     let mut cost = Cost::new(family);
@@ -86,7 +82,7 @@ pub fn weigh(text: &str, family: Family) -> u64 {
     cost.total()
 }
 
-/// Returns the cost of the text of a JSON string, as [`weigh`] does; `None` if `raw` is not a string. The string is not
+/// Returns the cost of the text of a JSON string, as [`weigh`] does; `None` if `raw` is another value. The string is not
 /// decoded first, because that takes as long as weighing it.
 #[must_use]
 pub fn weigh_json(raw: &str, family: Family) -> Option<u64> {
@@ -110,8 +106,6 @@ struct Cost {
     pairs: &'static Pairs,
     sum: u64,
     last: char,
-    /// The number of equal characters at the end; 2 stands for any larger number, too.
-    equal: u32,
 }
 
 impl Cost {
@@ -119,7 +113,7 @@ impl Cost {
         let (number, percent) = table(family);
         let table = &TABLES[number];
         let pairs = PAIRS[number].get_or_init(|| Pairs::new(table));
-        Cost { table, percent, pairs, sum: 0, last: START, equal: 0 }
+        Cost { table, percent, pairs, sum: 0, last: START }
     }
 
     /// Adds the ASCII characters at the beginning of `text` if they follow one. If `ESCAPED` is true, the text has the
@@ -128,24 +122,18 @@ impl Cost {
         if !self.last.is_ascii() {
             return text;
         }
-        let last = self.last as u8;
-        // Unless the last characters are equal, it does not matter which one is before the last.
-        let mut before = [if self.equal > 1 { last } else { last ^ 1 }, last];
-        let (count, weight) = self.pairs.weigh::<ESCAPED>(text.as_bytes(), &mut before);
+        let mut last = self.last as u8;
+        let (count, weight) = self.pairs.weigh::<ESCAPED>(text.as_bytes(), &mut last);
         self.sum += weight;
-        if count > 0 {
-            self.last = char::from(before[1]);
-            self.equal = if before[0] == before[1] { 2 } else { 1 };
-        }
+        self.last = char::from(last);
         &text[count..]
     }
 
     fn add(&mut self, c: char) {
         let before = GROUP[usize::from(class(self.last))];
         let weight = self.table[usize::from(before)][usize::from(class(c))];
-        self.equal = if c == self.last { self.equal + 1 } else { 1 };
-        let is_run = self.equal >= RUN;
-        self.sum += u64::from(if is_run { weight.max(least_in_run(c)) } else { weight });
+        let least = if c == self.last { least_for_repeated(c) } else { 0 };
+        self.sum += u64::from(weight.max(least));
         self.last = c;
     }
 
@@ -154,9 +142,9 @@ impl Cost {
     }
 }
 
-/// Returns the minimum weight of a character in a run. Tokens hold up to 8 equal letters, 64 or more equal signs or
-/// spaces, and 4 equal characters of other scripts.
-fn least_in_run(c: char) -> u8 {
+/// Returns the minimum weight of a character that follows an equal one. The tables say little about runs: tokens hold up
+/// to 8 equal letters, 64 or more equal signs or spaces, and 4 equal characters of other scripts.
+fn least_for_repeated(c: char) -> u8 {
     match c {
         _ if c.is_ascii_alphanumeric() => 8,
         _ if c.is_ascii() => 1,
@@ -263,7 +251,6 @@ mod tests {
         for raw in [
             r#""\u65e5\ud83d\ude00x\ud83d aaa\u0061\n\n\n\\\\\\""#,
             r#""""#,
-            r#""\x""#,
             r#""\u12""#,
             "\"",
             "\"\\\"",
