@@ -18,7 +18,7 @@ mod record;
 use crate::dialect::source::SourceLine;
 use crate::dialect::translation::{Chunk, Translation};
 use crate::dialect::tree::{Node, ParentName, Tree};
-use crate::dialect::{Choice, choose_leaf, note_branches, remark_path};
+use crate::dialect::{Choice, choose_leaf, note_branches, remark_path, remark_twins};
 use crate::finding::rules;
 use crate::input::Input;
 use crate::input::origin::Remark;
@@ -86,8 +86,9 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     let mut out = Translation::new(input, choice);
     let mut project = Project::default();
     out.each_line(&mut |line, out| project.take(line, out))?;
-    project.tree.finish();
+    let twins = project.tree.finish();
     let tree = &project.tree;
+    remark_twins(tree, &twins, &mut out);
     if let Some(leaf) = choose_leaf(tree, input, choice, project.leaf())? {
         let path = tree.path(leaf, |node| project.before_boundary(node));
         remark_path(tree, &path, &mut out);
@@ -154,11 +155,7 @@ impl Project {
             begins_reply,
             has_facts_of_first,
         };
-        if self.tree.add(place, Some(&id), parent, kind) {
-            let message = "an earlier record has the same id; its children are read as this one's";
-            let (id, message) = (Some(id.into_owned()), message.to_owned());
-            out.remark(Remark { rule: &rules::DUPLICATE_ID, place, id, message });
-        }
+        self.tree.add(place, Some(&id), parent, kind);
     }
 
     /// Appends the steps to the translation.

@@ -16,6 +16,7 @@ pub mod claude_code;
 pub mod claw0;
 pub mod codex;
 pub mod draft;
+pub mod ids;
 pub mod looks;
 pub mod pi;
 pub mod source;
@@ -143,6 +144,17 @@ fn choose_leaf<K: Copy>(
             )
         }
     }
+}
+
+/// Adds remarks for the records with the id of an earlier one, and orders the remarks as the lines.
+fn remark_twins<K: Copy>(tree: &Tree<K>, twins: &[Node], out: &mut Translation<'_>) {
+    let message = "an earlier record has the same id; its children are read as this one's";
+    for node in twins {
+        let (rule, place) = (&rules::DUPLICATE_ID, tree.entry(*node).place);
+        let (id, message) = (Some(tree.id(*node).to_owned()), message.to_owned());
+        out.remark(Remark { rule, place, id, message });
+    }
+    out.sort_remarks();
 }
 
 /// Adds a remark if the walk from the leaf ended at a missing parent or in a cycle.

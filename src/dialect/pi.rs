@@ -23,7 +23,7 @@ use crate::dialect::time::Time;
 use crate::dialect::translation::{Chunk, RecordSource, Translation};
 use crate::dialect::tree::{Node, ParentName, Tree};
 use crate::dialect::writer::RecordWriter;
-use crate::dialect::{Choice, choose_leaf, note_branches, remark_path, time};
+use crate::dialect::{Choice, choose_leaf, note_branches, remark_path, remark_twins, time};
 use crate::finding::rules;
 use crate::id;
 use crate::input::Input;
@@ -65,8 +65,9 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     let mut out = Translation::new(input, choice);
     let mut session = Session::default();
     out.each_line(&mut |line, out| session.take(line, out))?;
-    session.tree.finish();
+    let twins = session.tree.finish();
     let tree = &session.tree;
+    remark_twins(tree, &twins, &mut out);
     let last = tree.nodes().next_back();
     if let Some(leaf) = choose_leaf(tree, input, choice, last)? {
         let path = tree.path(leaf, |_| None);
@@ -106,12 +107,7 @@ impl Session {
         out.keep(&source);
         let mut kind = Kind { model: self.model(entry), ..Kind::default() };
         kind.chunk = out.chunk(|out| kind.thinks = self.entry(&source, true, out));
-        if self.tree.add(place, id.as_deref(), parent, kind) {
-            let id = id.map(Cow::into_owned);
-            let message = "an earlier record has the same id; its children are read as this one's";
-            let message = message.to_owned();
-            out.remark(Remark { rule: &rules::DUPLICATE_ID, place, id, message });
-        }
+        self.tree.add(place, id.as_deref(), parent, kind);
     }
 
     /// Returns true if the records have no ids and parents.

@@ -222,6 +222,11 @@ impl<'i> Translation<'i> {
         self.remarks.push(remark);
     }
 
+    /// Puts the remarks in the order of their places.
+    pub fn sort_remarks(&mut self) {
+        self.remarks.listed_mut().sort_by_key(|remark| remark.place.offset);
+    }
+
     /// Adds a note, which only claw-check reports.
     pub fn note(&mut self, remark: Remark) {
         self.notes.push(remark);

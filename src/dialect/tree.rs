@@ -5,12 +5,10 @@
 //! walk has visited. A missing parent or a cycle means that the file is damaged. Every walk ends, whatever the file
 //! contains.
 
+use crate::dialect::ids::Ids;
+pub use crate::dialect::ids::Node;
 use crate::input::origin::SourcePlace;
-use foldhash::fast::RandomState;
 use std::collections::HashMap;
-
-/// The index of a record in its tree.
-pub type Node = u32;
 
 /// The parent that a record names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +42,9 @@ pub struct Entry<K> {
 #[derive(Debug)]
 pub struct Tree<K> {
     entries: Vec<Entry<K>>,
-    ids: HashMap<Box<str>, Node, RandomState>,
-    /// The id of the last record; empty if it has none. Most records name the one before them as their parent.
-    last: String,
-    /// The records that were read before their parents, with the ids of the parents. After [`Tree::finish`], only those
-    /// whose parents are missing.
+    ids: Ids,
+    /// The records whose parent is not the record before them, with the ids of the parents. After [`Tree::finish`],
+    /// only those whose parents are missing.
     late: Vec<(Node, Box<str>)>,
 }
 
@@ -74,53 +70,48 @@ pub enum PathEnd {
 
 impl<K> Default for Tree<K> {
     fn default() -> Tree<K> {
-        Tree { entries: Vec::new(), ids: HashMap::default(), last: String::new(), late: Vec::new() }
+        Tree { entries: Vec::new(), ids: Ids::default(), late: Vec::new() }
     }
 }
 
 impl<K: Copy> Tree<K> {
-    /// Adds the next record of the file. Returns true if an earlier record has the same id; the id then refers to the
-    /// new record.
-    pub fn add(
-        &mut self,
-        place: SourcePlace,
-        id: Option<&str>,
-        parent: ParentName<'_>,
-        kind: K,
-    ) -> bool {
+    /// Adds the next record of the file.
+    pub fn add(&mut self, place: SourcePlace, id: Option<&str>, parent: ParentName<'_>, kind: K) {
         let node = self.entries.len() as Node;
-        let has_twin = id.is_some_and(|id| self.ids.insert(id.into(), node).is_some());
+        let previous = node.checked_sub(1);
         let parent = match parent {
             ParentName::None => Parent::None,
-            ParentName::Previous => node.checked_sub(1).map_or(Parent::None, Parent::At),
+            ParentName::Previous => previous.map_or(Parent::None, Parent::At),
             ParentName::Id(parent) if id == Some(parent) => Parent::At(node),
-            ParentName::Id(parent) if parent == self.last && node > 0 && !parent.is_empty() => {
-                Parent::At(node - 1)
+            ParentName::Id(parent) => {
+                let is_it =
+                    |previous: &Node| !parent.is_empty() && self.ids.of(*previous) == parent;
+                previous.filter(is_it).map_or_else(
+                    || {
+                        self.late.push((node, parent.into()));
+                        Parent::Missing
+                    },
+                    Parent::At,
+                )
             }
-            ParentName::Id(id) => match self.ids.get(id) {
-                Some(parent) => Parent::At(*parent),
-                None => {
-                    self.late.push((node, id.into()));
-                    Parent::Missing
-                }
-            },
         };
-        self.last.clear();
-        self.last.push_str(id.unwrap_or_default());
+        self.ids.push(id);
         self.entries.push(Entry { place, kind, parent });
-        has_twin
     }
 
-    /// Finds the parents that come after their children. Must be called after the last record.
-    pub fn finish(&mut self) {
+    /// Finds the parents that are not the records before their children. Must be called after the last record. Returns
+    /// the records with the id of an earlier record; for the lines after it, the id refers to the new record.
+    pub fn finish(&mut self) -> Vec<Node> {
+        let twins = self.ids.sort();
         let (entries, ids) = (&mut self.entries, &self.ids);
-        self.late.retain(|(node, id)| match ids.get(id) {
+        self.late.retain(|(node, id)| match ids.find_before(*node, id).or_else(|| ids.find(id)) {
             Some(parent) => {
-                entries[*node as usize].parent = Parent::At(*parent);
+                entries[*node as usize].parent = Parent::At(parent);
                 false
             }
             None => true,
         });
+        twins
     }
 
     /// Returns the number of records.
@@ -141,6 +132,12 @@ impl<K: Copy> Tree<K> {
         &self.entries[node as usize]
     }
 
+    /// Returns the id of a record; empty if it has none.
+    #[must_use]
+    pub fn id(&self, node: Node) -> &str {
+        self.ids.of(node)
+    }
+
     /// Returns all records in file order.
     pub fn nodes(&self) -> impl DoubleEndedIterator<Item = Node> + use<K> {
         0..self.entries.len() as Node
@@ -157,7 +154,7 @@ impl<K: Copy> Tree<K> {
     /// Returns the record with this id, or the last one if there are several.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<Node> {
-        self.ids.get(id).copied()
+        self.ids.find(id)
     }
 
     /// Returns the parent of a record, if it is in the file.
@@ -239,12 +236,8 @@ impl<K: Copy> Tree<K> {
     /// has.
     #[must_use]
     pub fn names(&self, nodes: impl IntoIterator<Item = Node>) -> HashMap<Node, &str> {
-        let wanted: HashMap<Node, ()> = nodes.into_iter().map(|node| (node, ())).collect();
-        if wanted.is_empty() {
-            return HashMap::new();
-        }
-        let named = self.ids.iter().filter(|(_, node)| wanted.contains_key(node));
-        named.map(|(id, node)| (*node, id.as_ref())).collect()
+        let named = nodes.into_iter().map(|node| (node, self.ids.of(node)));
+        named.filter(|(node, id)| self.ids.find(id) == Some(*node)).collect()
     }
 }
 
