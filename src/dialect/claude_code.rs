@@ -22,9 +22,10 @@ use crate::dialect::{Choice, choose_leaf, note_branches, remark_path, remark_twi
 use crate::finding::rules;
 use crate::input::Input;
 use crate::input::origin::Remark;
+use crate::json;
 use crate::json::outline::Value;
 use foldhash::fast::RandomState;
-use record::{Boundary, Facts};
+use record::{Boundary, Facts, Record};
 use std::collections::{HashMap, HashSet};
 
 /// The properties of a record in the index.
@@ -110,37 +111,37 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
 impl Project {
     /// Adds a record to the index, and translates it if that does not depend on others.
     fn take(&mut self, line: SourceLine<'_>, out: &mut Translation<'_>) {
-        let (object, place) = (line.value, line.place);
-        if !self.has_header && object.get("sessionId").is_some() {
+        let (record, place) = (Record::of(line), line.place);
+        if !self.has_header && record.has_session {
             self.has_header = true;
             out.header(place, |out| record::header(line, out));
         }
-        let source = record::source(line);
+        let source = record.source();
         out.keep(&source);
-        let kind = object.string("type").unwrap_or_default();
-        let Some(id) = object.string("uuid") else {
+        let kind = record.kind.and_then(json::string).unwrap_or_default();
+        let Some(id) = source.id.as_deref() else {
             if !OUTSIDE.contains(&&*kind) {
                 out.unknown(format!("records of the unknown type '{kind}'"), place);
             }
             return;
         };
-        let message = object.object("message");
-        let role = role(object, &kind, message);
+        let role = role(&record, &kind, line.value);
         if role == Role::None && !LINKS.contains(&&*kind) {
             out.unknown(format!("records of the unknown type '{kind}'"), place);
         }
-        let reply = message.filter(|_| role == Role::Assistant).and_then(|it| it.string("id"));
+        let reply = record.message.filter(|_| role == Role::Assistant).and_then(|it| it.id);
+        let reply = reply.and_then(json::string);
         let (reply, begins_reply) = reply.map_or((0, false), |id| self.number_of_reply(&id));
-        let parent = object.string("parentUuid");
+        let parent = record.parent.and_then(json::string);
         let parent = parent.as_deref().map_or(ParentName::None, ParentName::Id);
         let node = self.tree.len() as Node;
         if role == Role::Boundary {
-            self.boundaries.insert(node, Boundary::of(object));
+            self.boundaries.insert(node, Boundary::of(line.value));
         }
-        let facts = if reply > 0 { Facts::of(object) } else { Facts::default() };
+        let facts = if reply > 0 { Facts::of(&record) } else { Facts::default() };
         let chunk = out.chunk(|out| match reply {
-            0 => record::record(&source, out),
-            _ => record::reply(&source, begins_reply.then_some(&facts), out),
+            0 => record::write(&record, &source, out),
+            _ => record::reply(&record, &source, begins_reply.then_some(&facts), out),
         });
         let is_newest = self.newest.0 == reply;
         let has_facts_of_first = begins_reply || is_newest && self.newest.1 == facts;
@@ -149,13 +150,13 @@ impl Project {
         }
         let kind = Kind {
             role,
-            is_sidechain: object.is_true("isSidechain"),
+            is_sidechain: record.is_sidechain,
             reply,
             chunk,
             begins_reply,
             has_facts_of_first,
         };
-        self.tree.add(place, Some(&id), parent, kind);
+        self.tree.add(place, Some(id), parent, kind);
     }
 
     /// Appends the steps to the translation.
@@ -176,12 +177,12 @@ impl Project {
                     if first.kind.begins_reply && last.kind.has_facts_of_first {
                         out.add(first.place, first.kind.chunk);
                     } else {
-                        let facts =
-                            lines.line(last.place)?.map(|line| Facts::of(line.value).into_owned());
-                        if let Some(line) = lines.line(first.place)? {
-                            let source = record::source(line);
+                        let last = lines.line(last.place)?.map(Record::of);
+                        let facts = last.map(|last| Facts::of(&last).into_owned());
+                        if let Some(record) = lines.line(first.place)?.map(Record::of) {
+                            let source = record.source();
                             out.append(first.place, |out| {
-                                record::reply(&source, facts.as_ref(), out)
+                                record::reply(&record, &source, facts.as_ref(), out)
                             });
                         }
                     }
@@ -191,8 +192,7 @@ impl Project {
                     let place = self.tree.entry(node).place;
                     let boundary = self.boundaries.get(&boundary);
                     if let (Some(line), Some(boundary)) = (lines.line(place)?, boundary) {
-                        let source = record::source(line);
-                        out.append(place, |out| record::summary(&source, boundary, out));
+                        out.append(place, |out| record::summary(line, boundary, out));
                     }
                 }
             }
@@ -377,18 +377,19 @@ const OUTSIDE: [&str; 22] = [
 /// Types of records that can be links of the chain without being part of the conversation.
 const LINKS: [&str; 4] = ["system", "progress", "attachment", "assistant"];
 
-fn role(object: Value<'_>, kind: &str, message: Option<Value<'_>>) -> Role {
-    let is_error = object.is_true("isApiErrorMessage")
-        || message.is_some_and(|it| it.get("model") == Some("\"<synthetic>\""));
+fn role(record: &Record<'_>, kind: &str, value: Value<'_>) -> Role {
+    let message = record.message;
+    let is_error = record.is_error || message.is_some_and(|it| it.model == Some("\"<synthetic>\""));
     let is_result = |block: Value<'_>| block.get("type") == Some("\"tool_result\"");
+    let content = message.and_then(|it| it.content).and_then(Value::elements);
     match kind {
-        "user" if object.is_true("isCompactSummary") => Role::Summary,
-        "user" if message.is_some_and(|it| it.list("content").any(is_result)) => Role::Results,
+        "user" if record.is_summary => Role::Summary,
+        "user" if content.into_iter().flatten().any(is_result) => Role::Results,
         "user" => Role::Prompt,
         "assistant" if is_error => Role::None,
         "assistant" => Role::Assistant,
         "attachment" => Role::Attachment,
-        "system" if object.get("subtype") == Some("\"compact_boundary\"") => Role::Boundary,
+        "system" if value.get("subtype") == Some("\"compact_boundary\"") => Role::Boundary,
         _ => Role::None,
     }
 }

@@ -28,7 +28,9 @@ use crate::finding::rules;
 use crate::id;
 use crate::input::Input;
 use crate::input::origin::{Remark, SourcePlace};
+use crate::json;
 use crate::json::outline::Value;
+use message::Message;
 use std::borrow::Cow;
 
 /// The newest known version of the format.
@@ -57,6 +59,17 @@ struct Session {
     models: Vec<[Option<String>; 2]>,
 }
 
+/// The members of a record, as JSON.
+#[derive(Clone, Copy, Debug)]
+struct Entry<'a> {
+    line: SourceLine<'a>,
+    kind: Option<&'a str>,
+    id: Option<&'a str>,
+    parent: Option<&'a str>,
+    timestamp: Option<&'a str>,
+    message: Option<Message<'a>>,
+}
+
 /// Translates a session.
 ///
 /// # Errors
@@ -78,14 +91,43 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     out.finish(&rules::UNKNOWN_TYPE)
 }
 
+impl<'a> Entry<'a> {
+    fn of(line: SourceLine<'a>) -> Entry<'a> {
+        let (kind, id, parent, timestamp, message) = (None, None, None, None, None);
+        let mut own = Entry { line, kind, id, parent, timestamp, message };
+        for (name, member) in line.value.members() {
+            match &*name {
+                "type" => own.kind = Some(member.text()),
+                "id" => own.id = Some(member.text()),
+                "parentId" => own.parent = Some(member.text()),
+                "timestamp" => own.timestamp = Some(member.text()),
+                "message" => own.message = member.is_object().then(|| Message::of(member)),
+                _ => {}
+            }
+        }
+        own
+    }
+
+    /// Returns the model and the provider that the record selects, as JSON.
+    fn model(&self) -> Option<[Option<&'a str>; 2]> {
+        match self.kind {
+            Some("\"message\"") => self.message?.selected_model(),
+            Some("\"model_change\"") => {
+                Some(["modelId", "provider"].map(|name| self.line.value.quoted(name)))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Session {
     /// Adds a record to the index, and translates it.
     fn take(&mut self, line: SourceLine<'_>, out: &mut Translation<'_>) {
-        let (entry, place) = (line.value, line.place);
+        let (entry, place) = (Entry::of(line), line.place);
         self.count += 1;
-        if entry.get("type") == Some("\"session\"") && self.header.is_none() {
+        if entry.kind == Some("\"session\"") && self.header.is_none() {
             self.header = Some(self.count - 1);
-            let version = entry.number("version").unwrap_or(1);
+            let version = line.value.number("version").unwrap_or(1);
             self.version = Some(version);
             if version > NEWEST {
                 let message = format!("version {version} is read like version {NEWEST}");
@@ -94,20 +136,18 @@ impl Session {
             out.header(place, |out| header(line, version, out));
             return;
         }
-        let is_list = self.is_list();
-        let id = entry.string("id").filter(|_| !is_list);
-        let parent_text = entry.string("parentId");
-        let parent = match (entry.get("parentId"), &parent_text) {
-            _ if is_list => ParentName::Previous,
+        let source = self.source(&entry);
+        let parent_id = entry.parent.and_then(json::string);
+        let parent = match (entry.parent, &parent_id) {
+            _ if self.is_list() => ParentName::Previous,
             (None, _) => ParentName::Previous,
             (_, Some(parent)) => ParentName::Id(parent),
             (Some(_), None) => ParentName::None,
         };
-        let source = self.source(line);
         out.keep(&source);
-        let mut kind = Kind { model: self.model(entry), ..Kind::default() };
-        kind.chunk = out.chunk(|out| kind.thinks = self.entry(&source, true, out));
-        self.tree.add(place, id.as_deref(), parent, kind);
+        let mut kind = Kind { model: self.model(&entry), ..Kind::default() };
+        kind.chunk = out.chunk(|out| kind.thinks = self.write_entry(&entry, &source, true, out));
+        self.tree.add(place, source.id.as_deref(), parent, kind);
     }
 
     /// Returns true if the records have no ids and parents.
@@ -116,8 +156,8 @@ impl Session {
     }
 
     /// Returns the number of the model that a record selects; 0 if it selects none.
-    fn model(&mut self, entry: Value<'_>) -> usize {
-        let Some(model) = message::model(entry) else { return 0 };
+    fn model(&mut self, entry: &Entry<'_>) -> usize {
+        let Some(model) = entry.model() else { return 0 };
         let is_it = |known: &[Option<String>; 2]| known.each_ref().map(Option::as_deref) == model;
         match self.models.iter().rposition(is_it) {
             Some(index) => index + 1,
@@ -140,35 +180,41 @@ impl Session {
                 && own != model
                 && let Some(line) = source.line(entry.place)?
             {
-                let source = self.source(line);
-                chunk = out.chunk(|out| _ = self.entry(&source, false, out));
+                let own = Entry::of(line);
+                let source = self.source(&own);
+                chunk = out.chunk(|out| _ = self.write_entry(&own, &source, false, out));
             }
             out.add(entry.place, chunk);
         }
         Ok(())
     }
 
-    /// Returns a line with the id and the time that its records get.
-    fn source<'a>(&self, line: SourceLine<'a>) -> RecordSource<'a> {
-        let id = line.value.string("id").filter(|_| !self.is_list());
-        let message = line.value.object("message");
-        let millis =
-            message.and_then(|it| it.get("timestamp")).and_then(time::of_millis).map(Time::Micros);
-        let ts = millis.or_else(|| line.value.get("timestamp").map(Time::Text));
-        RecordSource { line, id, ts }
+    /// Returns the source of the records that a record becomes.
+    fn source<'a>(&self, entry: &Entry<'a>) -> RecordSource<'a> {
+        let id = entry.id.and_then(json::string).filter(|_| !self.is_list());
+        let millis = entry.message.and_then(|it| it.timestamp).and_then(time::of_millis);
+        let ts = millis.map(Time::Micros).or_else(|| entry.timestamp.map(Time::Text));
+        RecordSource { line: entry.line, id, ts }
     }
 
     /// Translates a record. `is_same_model` is true if the conversation continues with the model that the record
     /// selects. Returns true if the translation depends on that.
-    fn entry(
+    fn write_entry(
         &self,
+        own: &Entry<'_>,
         source: &RecordSource<'_>,
         is_same_model: bool,
         out: &mut Translation<'_>,
     ) -> bool {
         let (entry, place) = (source.line.value, source.line.place);
-        match entry.string("type").as_deref() {
-            Some("message") => return message::message(source, is_same_model, out),
+        match own.kind.and_then(json::string).as_deref() {
+            Some("message") => match &own.message {
+                Some(message) => return message::write(message, source, is_same_model, out),
+                None => {
+                    out.unknown("message records without a message", place);
+                    out.imported(source);
+                }
+            },
             Some("custom_message") => {
                 let content = message::content(entry.member("content"));
                 out.record(source, 1, "user").content("content", &content);

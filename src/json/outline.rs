@@ -39,6 +39,8 @@ struct Name {
 
 /// The tag of a value without a name.
 const NO_NAME: u32 = 0;
+/// The length in bytes from which names have the same tag if their ends are the same.
+const MAX_LENGTH: usize = 0x7FFF;
 /// The tag of all names with escapes.
 const ESCAPED: u32 = u32::MAX;
 
@@ -51,7 +53,7 @@ fn tag(name: &[u8]) -> u32 {
         [only] => u32::from(*only),
         [] => 0,
     };
-    (name.len().min(0x7FFF) as u32 + 1) << 16 | ends
+    (name.len().min(MAX_LENGTH) as u32 + 1) << 16 | ends
 }
 
 /// Returns true if two texts of the same length are equal. For names, this is faster than a call of memcmp.
@@ -81,8 +83,23 @@ impl Name {
 
     #[cold]
     fn decodes_to(self, name: &str, text: &str) -> bool {
-        let end = string_end(text.as_bytes(), self.at - 1);
-        string(&text[self.at - 1..end]).as_deref() == Some(name)
+        self.decoded(text) == name
+    }
+
+    /// Returns the name.
+    #[inline(always)]
+    fn of(self, text: &str) -> Cow<'_, str> {
+        let length = (self.tag >> 16) as usize;
+        if self.tag == NO_NAME || length > MAX_LENGTH {
+            return self.decoded(text);
+        }
+        Cow::Borrowed(text.get(self.at..self.at + length - 1).unwrap_or_default())
+    }
+
+    #[cold]
+    fn decoded(self, text: &str) -> Cow<'_, str> {
+        let quoted = self.at.checked_sub(1).map(|at| &text[at..string_end(text.as_bytes(), at)]);
+        quoted.and_then(string).unwrap_or_default()
     }
 }
 
@@ -287,6 +304,13 @@ impl<'a> Value<'a> {
     /// Returns the elements of the member `name` if it is an array, and nothing otherwise.
     pub fn list(self, name: &str) -> impl Iterator<Item = Value<'a>> {
         self.member(name).and_then(Value::elements).into_iter().flatten()
+    }
+
+    /// Returns the names and values of an object's members. For a reader that needs several members, this is faster than
+    /// [`Value::member`], which examines all members each time. If a name occurs twice, the last member is the valid
+    /// one.
+    pub fn members(self) -> impl Iterator<Item = (Cow<'a, str>, Value<'a>)> {
+        self.inner().map(|value| (value.node().name.of(self.text), value))
     }
 
     /// Returns member `name` of an object. If the name occurs twice, the last member wins.

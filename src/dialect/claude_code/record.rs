@@ -5,14 +5,107 @@ use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{RecordSource, Translation};
 use crate::dialect::writer::{Block, Content, Reply, Usage};
+use crate::json;
 use crate::json::outline::Value;
 use std::borrow::Cow;
 
-/// Returns the source of the records of a line.
-#[must_use]
-pub fn source(line: SourceLine<'_>) -> RecordSource<'_> {
-    let id = line.value.string("uuid");
-    RecordSource { line, id, ts: line.value.get("timestamp").map(Time::Text) }
+/// The members of a record; texts are JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    line: SourceLine<'a>,
+    /// Its type.
+    pub kind: Option<&'a str>,
+    uuid: Option<&'a str>,
+    /// The id of its parent.
+    pub parent: Option<&'a str>,
+    timestamp: Option<&'a str>,
+    /// Its message.
+    pub message: Option<Message<'a>>,
+    /// True if it names the session.
+    pub has_session: bool,
+    /// True if it is in a sidechain.
+    pub is_sidechain: bool,
+    /// True if it is the summary of a compaction.
+    pub is_summary: bool,
+    /// True if it reports an error of the API.
+    pub is_error: bool,
+}
+
+/// The members of a message; texts are JSON.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Message<'a> {
+    /// Its id.
+    pub id: Option<&'a str>,
+    /// The model that wrote it.
+    pub model: Option<&'a str>,
+    /// Its content.
+    pub content: Option<Value<'a>>,
+    stop_reason: Option<&'a str>,
+    usage: Option<Value<'a>>,
+}
+
+impl<'a> Record<'a> {
+    /// Reads a record.
+    #[must_use]
+    pub fn of(line: SourceLine<'a>) -> Record<'a> {
+        let (kind, uuid, parent, timestamp, message) = (None, None, None, None, None);
+        let (has_session, is_sidechain, is_summary, is_error) = (false, false, false, false);
+        let mut own = Record {
+            line,
+            kind,
+            uuid,
+            parent,
+            timestamp,
+            message,
+            has_session,
+            is_sidechain,
+            is_summary,
+            is_error,
+        };
+        for (name, member) in line.value.members() {
+            match &*name {
+                "type" => own.kind = Some(member.text()),
+                "uuid" => own.uuid = Some(member.text()),
+                "parentUuid" => own.parent = Some(member.text()),
+                "timestamp" => own.timestamp = Some(member.text()),
+                "message" => own.message = member.is_object().then(|| Message::of(member)),
+                "sessionId" => own.has_session = true,
+                "isSidechain" => own.is_sidechain = member.text() == "true",
+                "isCompactSummary" => own.is_summary = member.text() == "true",
+                "isApiErrorMessage" => own.is_error = member.text() == "true",
+                _ => {}
+            }
+        }
+        own
+    }
+
+    /// Returns the source of the records that it becomes.
+    #[must_use]
+    pub fn source(&self) -> RecordSource<'a> {
+        let id = self.uuid.and_then(json::string);
+        RecordSource { line: self.line, id, ts: self.timestamp.map(Time::Text) }
+    }
+
+    fn content(&self) -> Option<Value<'a>> {
+        self.message?.content
+    }
+}
+
+impl<'a> Message<'a> {
+    fn of(value: Value<'a>) -> Message<'a> {
+        let mut own = Message::default();
+        for (name, member) in value.members() {
+            match &*name {
+                "id" => own.id = Some(member.text()),
+                "model" => own.model = Some(member.text()),
+                "content" => own.content = Some(member),
+                "stop_reason" => own.stop_reason = Some(member.text()),
+                "usage" => own.usage = Some(member),
+                _ => {}
+            }
+        }
+        own
+    }
 }
 
 /// Writes the header of the session, from the first record that names it.
@@ -32,12 +125,10 @@ pub fn header(line: SourceLine<'_>, out: &mut Translation<'_>) {
 }
 
 /// Writes a record that is not part of a reply.
-pub fn record(source: &RecordSource<'_>, out: &mut Translation<'_>) {
-    let own = source.line.value;
-    let content = content(own);
-    match own.get("type") {
-        Some("\"user\"") if content.is_some() => user(source, content, out),
-        Some("\"attachment\"") => match attachment(own) {
+pub fn write(record: &Record<'_>, source: &RecordSource<'_>, out: &mut Translation<'_>) {
+    match (record.kind, record.content()) {
+        (Some("\"user\""), Some(content)) => user(source, Some(content), out),
+        (Some("\"attachment\""), _) => match attachment(record.line.value) {
             Some(blocks) => {
                 out.record(source, 1, "user").content("content", &Content::Blocks(blocks));
             }
@@ -49,8 +140,13 @@ pub fn record(source: &RecordSource<'_>, out: &mut Translation<'_>) {
 
 /// Writes a record of a reply. Only the first record of a reply gets `facts`, which are those of the last record: the
 /// model, the final usage and the reason why the reply ended.
-pub fn reply(source: &RecordSource<'_>, facts: Option<&Facts<'_>>, out: &mut Translation<'_>) {
-    let parts = content(source.line.value).map(parts).unwrap_or_default();
+pub fn reply(
+    record: &Record<'_>,
+    source: &RecordSource<'_>,
+    facts: Option<&Facts<'_>>,
+    out: &mut Translation<'_>,
+) {
+    let parts = record.content().map(parts).unwrap_or_default();
     match facts {
         Some(facts) => out.reply(source, 1, &Reply { parts, ..facts.reply() }),
         None => out.more_of_reply(source, 1, &parts),
@@ -58,17 +154,14 @@ pub fn reply(source: &RecordSource<'_>, facts: Option<&Facts<'_>>, out: &mut Tra
 }
 
 /// Writes a compaction that keeps only what follows the boundary.
-pub fn summary(source: &RecordSource<'_>, boundary: &Boundary, out: &mut Translation<'_>) {
-    let summary = content(source.line.value).map(text).unwrap_or_default();
-    let mut record = out.record(source, 1, "compaction");
+pub fn summary(line: SourceLine<'_>, boundary: &Boundary, out: &mut Translation<'_>) {
+    let record = Record::of(line);
+    let summary = record.content().map(text).unwrap_or_default();
+    let source = record.source();
+    let mut record = out.record(&source, 1, "compaction");
     record.string("summary", &summary).string("first_kept_entry_id", &boundary.id);
     record.optional("tokens_before", boundary.tokens_before.as_deref());
     record.optional("tokens_after", boundary.tokens_after.as_deref());
-}
-
-/// Returns the content of the message in a record.
-fn content(record: Value<'_>) -> Option<Value<'_>> {
-    record.object("message")?.member("content")
 }
 
 /// The boundary of a compaction.
@@ -92,7 +185,7 @@ impl Boundary {
         let metadata = record.object("compactMetadata");
         let preserved = metadata.and_then(|it| it.object("preservedMessages"));
         let ids = preserved.into_iter().flat_map(|it| it.list("uuids"));
-        let ids = ids.filter_map(|id| crate::json::string(id.text()));
+        let ids = ids.filter_map(|id| json::string(id.text()));
         let number = |name| metadata.and_then(|it| it.number(name)).map(|it| it.to_string());
         Boundary {
             id: record.string("uuid").unwrap_or_default().into_owned(),
@@ -115,12 +208,13 @@ pub struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// Reads the facts in a record.
     #[must_use]
-    pub fn of(record: Value<'a>) -> Facts<'a> {
-        let Some(message) = record.object("message") else { return Facts::default() };
+    pub fn of(record: &Record<'a>) -> Facts<'a> {
+        let Some(message) = record.message else { return Facts::default() };
+        let usage = message.usage.filter(|usage| usage.is_object());
         Facts {
-            model: message.quoted("model").map(Cow::Borrowed),
-            stop_reason: message.string("stop_reason"),
-            usage: message.object("usage").map(|usage| usage.text().into()),
+            model: message.model.filter(|raw| raw.starts_with('"')).map(Cow::Borrowed),
+            stop_reason: message.stop_reason.and_then(json::string),
+            usage: usage.map(|usage| usage.text().into()),
         }
     }
 

@@ -5,29 +5,76 @@ use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
 use crate::json;
 use crate::json::outline::Value;
 
-/// Returns the model and the provider that a record names, as JSON, if the record is a model change or a reply.
-#[must_use]
-pub fn model(entry: Value<'_>) -> Option<[Option<&str>; 2]> {
-    let (object, name) = match entry.get("type") {
-        Some("\"message\"") => (entry.object("message")?, "model"),
-        Some("\"model_change\"") => (entry, "modelId"),
-        _ => return None,
-    };
-    let selects = name == "modelId" || object.get("role") == Some("\"assistant\"");
-    selects.then(|| [object.quoted(name), object.quoted("provider")])
+/// The members of a message, as JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    value: Value<'a>,
+    role: Option<&'a str>,
+    content: Option<Value<'a>>,
+    /// Milliseconds since 1970.
+    pub timestamp: Option<&'a str>,
+    api: Option<&'a str>,
+    model: Option<&'a str>,
+    provider: Option<&'a str>,
+    stop_reason: Option<&'a str>,
+    usage: Option<Value<'a>>,
 }
 
-/// Translates a record with a message. `is_same_model` is true if the model that wrote a reply continues the
+impl<'a> Message<'a> {
+    /// Reads a message, which must be an object.
+    #[must_use]
+    pub fn of(value: Value<'a>) -> Message<'a> {
+        let mut own = Message {
+            value,
+            role: None,
+            content: None,
+            timestamp: None,
+            api: None,
+            model: None,
+            provider: None,
+            stop_reason: None,
+            usage: None,
+        };
+        for (name, member) in value.members() {
+            match &*name {
+                "role" => own.role = Some(member.text()),
+                "content" => own.content = Some(member),
+                "timestamp" => own.timestamp = Some(member.text()),
+                "api" => own.api = Some(member.text()),
+                "model" => own.model = Some(member.text()),
+                "provider" => own.provider = Some(member.text()),
+                "stopReason" => own.stop_reason = Some(member.text()),
+                "usage" => own.usage = Some(member),
+                _ => {}
+            }
+        }
+        own
+    }
+
+    /// Returns the model and the provider, as JSON, if the message is a reply.
+    #[must_use]
+    pub fn selected_model(&self) -> Option<[Option<&'a str>; 2]> {
+        (self.role == Some("\"assistant\"")).then(|| [self.model, self.provider].map(only_quoted))
+    }
+}
+
+/// Returns `raw` if it is a string.
+#[must_use]
+pub fn only_quoted(raw: Option<&str>) -> Option<&str> {
+    raw.filter(|raw| raw.starts_with('"'))
+}
+
+/// Translates the record of a message. `is_same_model` is true if the model that wrote a reply continues the
 /// conversation. Returns true if the translation depends on that.
-pub fn message(source: &RecordSource<'_>, is_same_model: bool, out: &mut Translation<'_>) -> bool {
-    let Some(message) = source.line.value.object("message") else {
-        out.unknown("message records without a message", source.line.place);
-        out.imported(source);
-        return false;
-    };
-    match message.string("role").as_deref() {
+pub fn write(
+    message: &Message<'_>,
+    source: &RecordSource<'_>,
+    is_same_model: bool,
+    out: &mut Translation<'_>,
+) -> bool {
+    match message.role.and_then(json::string).as_deref() {
         Some("user" | "custom" | "hookMessage") => {
-            let content = content(message.member("content"));
+            let content = content(message.content);
             out.record(source, 1, "user").content("content", &content);
         }
         Some("assistant") => {
@@ -36,13 +83,14 @@ pub fn message(source: &RecordSource<'_>, is_same_model: bool, out: &mut Transla
             return has_thinking;
         }
         Some("toolResult") => {
+            let value = message.value;
             out.record(source, 1, "tool_result")
-                .raw("tool_use_id", message.quoted("toolCallId").unwrap_or("\"\""))
-                .content("content", &result(message.member("content")))
-                .flag("is_error", message.is_true("isError"));
+                .raw("tool_use_id", value.quoted("toolCallId").unwrap_or("\"\""))
+                .content("content", &result(message.content))
+                .flag("is_error", value.is_true("isError"));
         }
-        Some("bashExecution") if !message.is_true("excludeFromContext") => {
-            out.record(source, 1, "user").string("content", &bash_execution(message));
+        Some("bashExecution") if !message.value.is_true("excludeFromContext") => {
+            out.record(source, 1, "user").string("content", &bash_execution(message.value));
         }
         Some("bashExecution") => out.imported(source),
         role => {
@@ -93,26 +141,26 @@ fn text(block: Value<'_>) -> Option<&str> {
 }
 
 /// Returns a reply, and true if it has thinking.
-fn reply(message: Value<'_>, is_same_model: bool) -> (Reply<'_>, bool) {
-    let stop_reason = message.get("stopReason");
+fn reply<'a>(message: &Message<'a>, is_same_model: bool) -> (Reply<'a>, bool) {
+    let stop_reason = message.stop_reason;
     let is_interrupted = matches!(stop_reason, Some("\"error\"" | "\"aborted\""));
     let keeps_thinking =
-        is_same_model && message.get("api").is_none_or(|api| api == "\"anthropic-messages\"");
+        is_same_model && message.api.is_none_or(|api| api == "\"anthropic-messages\"");
     let mut reply = Reply {
-        model: message.quoted("model"),
-        provider: message.quoted("provider"),
+        model: only_quoted(message.model),
+        provider: only_quoted(message.provider),
         stop_reason: match stop_reason {
             Some("\"stop\"") => Some("end_turn".into()),
             Some("\"length\"") => Some("max_tokens".into()),
             Some("\"toolUse\"") => Some("tool_use".into()),
             _ => None,
         },
-        usage: message.object("usage").and_then(usage),
+        usage: message.usage.and_then(usage),
         is_interrupted,
         ..Reply::default()
     };
     let mut has_thinking = false;
-    for block in message.list("content") {
+    for block in message.content.and_then(Value::elements).into_iter().flatten() {
         match block.get("type") {
             Some("\"text\"") => {
                 reply.parts.push(ReplyPart::text(block.quoted("text").unwrap_or("\"\"")));

@@ -55,6 +55,11 @@ fn values_are_the_same_as_those_of_objects() {
     for name in ["z", "b", "a", "f", "missing", ""] {
         assert_eq!(value.get(name), object.get(name), "{name}");
     }
+    let members: Vec<_> = value.members().map(|(name, value)| (name, value.text())).collect();
+    assert_eq!(members.len(), value.len());
+    for (name, raw) in &members[1..] {
+        assert_eq!(value.get(name), Some(*raw), "{name}");
+    }
     let texts: Vec<&str> = value.list("b").map(Value::text).collect();
     let strings_and_lists = |raw: &&str| *raw != "7";
     let all = elements(object.get("b").unwrap()).unwrap();
@@ -63,6 +68,18 @@ fn values_are_the_same_as_those_of_objects() {
     assert!(value.object("a").is_some_and(|inner| inner.is_true("d")));
     assert!(value.object("b").is_none() && value.list("z").next().is_none());
     assert_eq!(value.quoted("f"), Some("\"t\""));
+}
+
+#[test]
+fn a_name_may_be_long() {
+    for length in [0, 1, MAX_LENGTH - 1, MAX_LENGTH, MAX_LENGTH + 1] {
+        let name = "n".repeat(length);
+        let text = format!(r#"{{"{name}":1}}"#);
+        let mut outline = Outline::default();
+        let value = outline.read(&text, 1).unwrap();
+        assert!(value.members().all(|(own, value)| own == name && value.text() == "1"), "{length}");
+        assert_eq!(value.get(&name), Some("1"), "{length}");
+    }
 }
 
 #[test]
