@@ -55,6 +55,12 @@ fn part(block: Value<'_>) -> ReplyPart<'_> {
     ReplyPart::Call { id: quoted("id").into(), name: quoted("name"), input }
 }
 
+/// Returns `raw` if it is a string.
+#[must_use]
+pub fn only_quoted(raw: Option<&str>) -> Option<&str> {
+    raw.filter(|raw| raw.starts_with('"'))
+}
+
 /// Returns the text of a message.
 #[must_use]
 pub fn text(content: Value<'_>) -> String {

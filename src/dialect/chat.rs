@@ -66,7 +66,8 @@ pub fn read(input: &Input, dialect: Dialect, choice: &Choice) -> anyhow::Result<
         let source = &RecordSource { line, id: None, ts: None };
         out.append(place, |out| match dialect {
             _ if messages.are_items => {
-                codex::item::write(line.value, source, 1, Default::default(), out);
+                let item = codex::item::Item::of(line.value);
+                codex::item::write(&item, source, 1, Default::default(), out);
             }
             Dialect::Gemini => chat.gemini.message(source, out),
             _ => chat.message(source, out),

@@ -26,10 +26,12 @@ use crate::exit::{Exit, fail};
 use crate::finding::rules;
 use crate::input::Input;
 use crate::input::origin::SourcePlace;
-use crate::json::outline::Value;
+use crate::json;
+use crate::json::outline::{Outline, Value};
 use history::History;
-use item::{Facts, Kind};
+use item::{Facts, Item, Kind};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// An item or a compaction.
 struct Entry {
@@ -39,6 +41,16 @@ struct Entry {
     model: usize,
     /// The counts of the reply that begins with it: the prompt, the part of it that was in the cache, and the output.
     usage: Option<[u64; 3]>,
+}
+
+/// A line that is kept in memory.
+#[derive(Default)]
+struct KeptLine {
+    text: String,
+    outline: Outline,
+    nodes: Range<usize>,
+    /// The offset of its object in the source.
+    at: u64,
 }
 
 /// The records of a file.
@@ -52,6 +64,11 @@ struct Rollout {
     models: Vec<String>,
     /// The index of the first item of the newest reply, until an item of another kind follows.
     reply: Option<usize>,
+    /// The index of this item in `entries` if it is not translated yet. Its counts come after it, so it is translated
+    /// once they are known or can no longer come.
+    untranslated: Option<usize>,
+    /// The line of this item.
+    copy: KeptLine,
     /// The total usage in the newest `token_count` event, as JSON.
     total: Option<String>,
     /// The indices of the prompts since the newest compaction that has a `replacement_history`.
@@ -76,6 +93,7 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     missing.into_iter().for_each(|remark| out.remark(remark));
     let mut rollout = Rollout { begin: source.length - input.length, ..Rollout::default() };
     out.each_line(&mut |line, out| rollout.take(line, out))?;
+    rollout.translate(&mut out);
     rollout.write(&mut out)?;
     out.finish(&rules::UNKNOWN_TYPE)
 }
@@ -83,25 +101,25 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
 impl Rollout {
     /// Adds a record, and translates it unless the translation depends on other records.
     fn take(&mut self, line: SourceLine<'_>, out: &mut Translation<'_>) {
-        let (record, place) = (line.value, line.place);
-        let source = source(line);
+        let place = line.place;
+        let (source, kind, payload) = members(line);
         out.keep(&source);
-        let kind = record.string("type").unwrap_or_default();
-        match (&*kind, record.object("payload")) {
+        let kind = kind.and_then(json::string).unwrap_or_default();
+        match (&*kind, payload.filter(|payload| payload.is_object())) {
             ("session_meta", Some(meta)) if !self.has_header && place.offset >= self.begin => {
                 self.has_header = true;
                 out.header(place, |out| header(&source, meta, out));
             }
             ("response_item", Some(item)) => self.item(&source, item, out),
             ("token_usage_record", Some(counts)) => {
-                self.count(counts.object("usage"));
+                self.count(counts.object("usage"), out);
             }
             ("event_msg", Some(event)) if event.get("type") == Some("\"token_count\"") => {
                 let info = event.object("info");
                 let total = info.and_then(|it| it.get("total_token_usage"));
                 if total.is_some() && total != self.total.as_deref() {
                     self.total = total.map(str::to_owned);
-                    self.count(info.and_then(|it| it.object("last_token_usage")));
+                    self.count(info.and_then(|it| it.object("last_token_usage")), out);
                 }
             }
             ("turn_context", Some(turn)) => {
@@ -120,7 +138,7 @@ impl Rollout {
                     self.kept.insert(index, self.prompts.clone());
                     Chunk::default()
                 };
-                self.reply = None;
+                self.end_reply(out);
                 self.entries.push(Entry { place, chunk, model: 0, usage: None });
             }
             (kind, _) if NOT_SENT.contains(&kind) => {}
@@ -129,21 +147,48 @@ impl Rollout {
     }
 
     fn item(&mut self, source: &RecordSource<'_>, item: Value<'_>, out: &mut Translation<'_>) {
-        let (index, kind) = (self.entries.len(), Kind::of(item));
-        match kind {
-            Kind::Reply | Kind::Call => match self.reply {
-                Some(reply) if self.entries[reply].usage.is_none() => {}
-                _ => self.reply = Some(index),
-            },
-            _ => self.reply = None,
+        let (index, item) = (self.entries.len(), Item::of(item));
+        let model = self.models.len();
+        let place = source.line.place;
+        let continues = self.reply.is_some_and(|reply| self.entries[reply].usage.is_none());
+        let is_reply = matches!(item.kind, Kind::Reply | Kind::Call);
+        if !is_reply || !continues {
+            self.end_reply(out);
         }
-        if kind == Kind::Prompt && item::prompt(item).is_some() {
+        let mut chunk = Chunk::default();
+        if is_reply && !continues {
+            (self.reply, self.untranslated) = (Some(index), Some(index));
+            let KeptLine { text, outline, nodes, at } = &mut self.copy;
+            (*nodes, *at) = (outline.copy(source.line.value, text), source.line.at);
+        } else {
+            let facts = Facts { model: self.model(model), usage: None };
+            chunk = out.chunk(|out| item::write(&item, source, 1, facts, out));
+        }
+        if item::prompt(&item).is_some() {
             self.prompts.push(index);
         }
-        let model = self.models.len();
-        let facts = Facts { model: self.model(model), usage: None };
-        let chunk = out.chunk(|out| item::write(item, source, 1, facts, out));
-        self.entries.push(Entry { place: source.line.place, chunk, model, usage: None });
+        self.entries.push(Entry { place, chunk, model, usage: None });
+    }
+
+    /// Ends the newest reply.
+    fn end_reply(&mut self, out: &mut Translation<'_>) {
+        self.translate(out);
+        self.reply = None;
+    }
+
+    /// Translates the first item of the newest reply, unless that was done.
+    fn translate(&mut self, out: &mut Translation<'_>) {
+        let Some(index) = self.untranslated.take() else { return };
+        let Entry { place, model, usage, .. } = self.entries[index];
+        let KeptLine { text, outline, nodes, at } = &self.copy;
+        let value = outline.value(text, nodes.clone());
+        let (source, _, item) = members(SourceLine { value, place, at: *at });
+        let facts = Facts { model: self.model(model), usage };
+        let item = item.map(Item::of);
+        let chunk = out.chunk(|out| {
+            item.iter().for_each(|item| item::write(item, &source, 1, facts, out));
+        });
+        self.entries[index].chunk = chunk;
     }
 
     /// Returns the model with this number.
@@ -152,8 +197,8 @@ impl Rollout {
         model.starts_with('"').then_some(model)
     }
 
-    /// Stores counts for the newest reply.
-    fn count(&mut self, usage: Option<Value<'_>>) {
+    /// Stores counts for the newest reply, and translates its first item.
+    fn count(&mut self, usage: Option<Value<'_>>, out: &mut Translation<'_>) {
         let entry = self.reply.and_then(|reply| self.entries.get_mut(reply));
         let (Some(entry), Some(usage)) = (entry, usage) else { return };
         let number = |name| usage.number(name).unwrap_or(0);
@@ -161,32 +206,27 @@ impl Rollout {
         entry.usage.get_or_insert_with(|| {
             ["input_tokens", "cached_input_tokens", "output_tokens"].map(number)
         });
+        self.translate(out);
     }
 
-    /// Appends the items and compactions to the translation. Those that depend on other records are translated now.
+    /// Appends the items and compactions to the translation. Compactions that keep earlier prompts are translated now.
     fn write(&self, out: &mut Translation<'_>) -> anyhow::Result<()> {
         let mut lines = out.reader();
         for (index, entry) in self.entries.iter().enumerate() {
-            let Entry { place, mut chunk, model, usage } = *entry;
+            let Entry { place, mut chunk, .. } = *entry;
             if let Some(kept) = self.kept.get(&index) {
                 let mut prompts = Vec::new();
                 for prompt in kept {
                     let line = lines.line(self.entries[*prompt].place)?;
                     let item = line.and_then(|line| line.value.object("payload"));
-                    prompts.extend(item.and_then(item::prompt));
+                    prompts.extend(item.and_then(|item| item::prompt(&Item::of(item))));
                 }
                 if let Some(line) = lines.line(place)?
                     && let Some(compacted) = line.value.object("payload")
                 {
-                    let source = source(line);
+                    let (source, ..) = members(line);
                     chunk = out.chunk(|out| compaction(&source, compacted, &prompts, out));
                 }
-            } else if usage.is_some()
-                && let Some(line) = lines.line(place)?
-                && let Some(item) = line.value.object("payload")
-            {
-                let (source, facts) = (source(line), Facts { model: self.model(model), usage });
-                chunk = out.chunk(|out| item::write(item, &source, 1, facts, out));
             }
             out.add(place, chunk);
         }
@@ -194,8 +234,19 @@ impl Rollout {
     }
 }
 
-fn source(line: SourceLine<'_>) -> RecordSource<'_> {
-    RecordSource { line, id: None, ts: line.value.get("timestamp").map(Time::Text) }
+/// Returns the source of the records that a line becomes, and the line's type and payload as JSON.
+fn members(line: SourceLine<'_>) -> (RecordSource<'_>, Option<&str>, Option<Value<'_>>) {
+    let (mut source, mut kind, mut payload) =
+        (RecordSource { line, id: None, ts: None }, None, None);
+    for (name, member) in line.value.members() {
+        match &*name {
+            "timestamp" => source.ts = Some(Time::Text(member.text())),
+            "type" => kind = Some(member.text()),
+            "payload" => payload = Some(member),
+            _ => {}
+        }
+    }
+    (source, kind, payload)
 }
 
 /// The types of records that are not sent.
@@ -229,8 +280,9 @@ fn compaction(
     let mut number = 2;
     let items = compacted.list("replacement_history").filter(|item| item.is_object());
     for item in items {
-        if item::prompt(item).as_deref() != Some(&summary) {
-            item::write(item, source, number, Facts::default(), out);
+        let item = Item::of(item);
+        if item::prompt(&item).as_deref() != Some(&summary) {
+            item::write(&item, source, number, Facts::default(), out);
             number += 1;
         }
     }

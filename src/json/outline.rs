@@ -148,6 +148,16 @@ impl Outline {
         Value { text, nodes: &self.nodes[nodes], index: 0 }
     }
 
+    /// Replaces all values by a copy of `value`, and `text` by its text. Returns the nodes with which
+    /// [`Outline::value`] returns the copy.
+    pub fn copy(&mut self, value: Value<'_>, text: &mut String) -> Range<usize> {
+        text.clear();
+        text.push_str(value.text);
+        self.nodes.clear();
+        self.nodes.extend_from_slice(value.nodes);
+        0..self.nodes.len()
+    }
+
     /// Removes all values.
     pub fn clear(&mut self) {
         self.nodes.clear();

@@ -1,6 +1,6 @@
 //! Translates Claude Code's records into records of clawutils.
 
-use crate::dialect::blocks::{parts, text, user};
+use crate::dialect::blocks::{only_quoted, parts, text, user};
 use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{RecordSource, Translation};
@@ -212,7 +212,7 @@ impl<'a> Facts<'a> {
         let Some(message) = record.message else { return Facts::default() };
         let usage = message.usage.filter(|usage| usage.is_object());
         Facts {
-            model: message.model.filter(|raw| raw.starts_with('"')).map(Cow::Borrowed),
+            model: only_quoted(message.model).map(Cow::Borrowed),
             stop_reason: message.stop_reason.and_then(json::string),
             usage: usage.map(|usage| usage.text().into()),
         }

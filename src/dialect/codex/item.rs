@@ -1,6 +1,6 @@
 //! Translates items of the Responses API into records.
 
-use crate::dialect::blocks::text;
+use crate::dialect::blocks::{only_quoted, text};
 use crate::dialect::translation::{IMPORTED, RecordSource, Translation};
 use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
 use crate::json::outline::Value;
@@ -27,11 +27,52 @@ pub enum Kind {
     Unknown,
 }
 
-impl Kind {
-    /// Returns the kind of an item.
+/// The members of an item; texts are JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    value: Value<'a>,
+    /// Its role in a conversation.
+    pub kind: Kind,
+    own_type: Option<&'a str>,
+    content: Option<Value<'a>>,
+    name: Option<&'a str>,
+    call_id: Option<&'a str>,
+    arguments: Option<&'a str>,
+    output: Option<Value<'a>>,
+}
+
+impl<'a> Item<'a> {
+    /// Reads an item.
     #[must_use]
-    pub fn of(item: Value<'_>) -> Kind {
-        match (item.string("type").as_deref(), item.get("role")) {
+    pub fn of(value: Value<'a>) -> Item<'a> {
+        let (kind, content, output) = (Kind::Unknown, None, None);
+        let (own_type, name, call_id, arguments) = (None, None, None, None);
+        let mut own = Item { value, kind, own_type, content, name, call_id, arguments, output };
+        let mut role = None;
+        for (name, member) in value.members() {
+            match &*name {
+                "type" => own.own_type = Some(member.text()),
+                "role" => role = Some(member.text()),
+                "content" => own.content = Some(member),
+                "name" => own.name = Some(member.text()),
+                "call_id" => own.call_id = Some(member.text()),
+                "arguments" => own.arguments = Some(member.text()),
+                "output" => own.output = Some(member),
+                _ => {}
+            }
+        }
+        own.kind = Kind::of(own.own_type().as_deref(), role);
+        own
+    }
+
+    fn own_type(&self) -> Option<Cow<'a, str>> {
+        self.own_type.and_then(json::string)
+    }
+}
+
+impl Kind {
+    fn of(own_type: Option<&str>, role: Option<&str>) -> Kind {
+        match (own_type, role) {
             (Some("message"), Some("\"user\"")) => Kind::Prompt,
             (Some("message"), Some("\"assistant\"")) | (Some("reasoning"), _) => Kind::Reply,
             (Some("message"), _) => Kind::System,
@@ -57,16 +98,15 @@ pub struct Facts<'a> {
 /// Writes an item as one record or several. `number` is the number of the item's first record among those made
 /// from this line, counted from 1.
 pub fn write(
-    item: Value<'_>,
+    item: &Item<'_>,
     source: &RecordSource<'_>,
     number: usize,
     facts: Facts<'_>,
     out: &mut Translation<'_>,
 ) {
-    let kind = Kind::of(item);
-    match kind {
+    match item.kind {
         Kind::Prompt => {
-            let content = item.member("content").map_or(Content::Blocks(Vec::new()), content);
+            let content = item.content.map_or(Content::Blocks(Vec::new()), content);
             out.record(source, number, "user").content("content", &content);
         }
         Kind::Call if facts.usage.is_none() => out.more_of_reply(source, number, &parts(item)),
@@ -82,18 +122,18 @@ pub fn write(
             out.reply(source, number, &reply);
         }
         Kind::Output => {
-            let (content, is_error) = output(item.member("output"));
+            let (content, is_error) = output(item.output);
             out.record(source, number, "tool_result")
-                .raw("tool_use_id", item.quoted("call_id").unwrap_or("\"\""))
+                .raw("tool_use_id", only_quoted(item.call_id).unwrap_or("\"\""))
                 .content("content", &content)
                 .flag("is_error", is_error);
         }
         _ => {
-            if kind == Kind::Unknown {
-                let name = item.string("type").unwrap_or_default();
+            if item.kind == Kind::Unknown {
+                let name = item.own_type().unwrap_or_default();
                 out.unknown(format!("items of the unknown type '{name}'"), source.line.place);
             }
-            out.record(source, number, IMPORTED).raw("record", item.text());
+            out.record(source, number, IMPORTED).raw("record", item.value.text());
         }
     }
 }
@@ -101,11 +141,11 @@ pub fn write(
 /// Returns the text of a prompt; `None` for other items, and for context that Codex added in the form of user
 /// messages.
 #[must_use]
-pub fn prompt(item: Value<'_>) -> Option<String> {
-    if Kind::of(item) != Kind::Prompt {
+pub fn prompt(item: &Item<'_>) -> Option<String> {
+    if item.kind != Kind::Prompt {
         return None;
     }
-    let text = text(item.member("content")?);
+    let text = text(item.content?);
     let is_context = ["<environment_context>", "<user_instructions>", "# AGENTS.md instructions"]
         .iter()
         .any(|begin| text.starts_with(begin));
@@ -134,29 +174,29 @@ fn block(block: Value<'_>) -> Block<'_> {
     }
 }
 
-fn parts(item: Value<'_>) -> Vec<ReplyPart<'_>> {
+fn parts<'a>(item: &Item<'a>) -> Vec<ReplyPart<'a>> {
     let call = |name, input| {
-        let id = item.quoted("call_id").or_else(|| item.quoted("id")).unwrap_or("\"\"").into();
-        vec![ReplyPart::Call { id, name, input }]
+        let id = only_quoted(item.call_id).or_else(|| item.value.quoted("id"));
+        vec![ReplyPart::Call { id: id.unwrap_or("\"\"").into(), name, input }]
     };
-    let name = item.quoted("name").unwrap_or("\"\"");
-    match item.string("type").as_deref() {
-        Some("message") => match item.member("content").map(content) {
+    let name = only_quoted(item.name).unwrap_or("\"\"");
+    match item.own_type().as_deref() {
+        Some("message") => match item.content.map(content) {
             Some(Content::Blocks(blocks)) => blocks.into_iter().map(ReplyPart::Block).collect(),
             Some(Content::Json(text)) => vec![ReplyPart::Block(Block::Text(text))],
             _ => Vec::new(),
         },
         Some("function_call") => {
-            let arguments = item.string("arguments").unwrap_or_default();
+            let arguments = item.arguments.and_then(json::string).unwrap_or_default();
             let is_object = Object::parse(&arguments).is_ok();
             let input = if is_object { json::on_one_line(&arguments) } else { input(&arguments) };
             call(name, Cow::Owned(input))
         }
         Some("custom_tool_call") => {
-            call(name, Cow::Owned(input(&item.string("input").unwrap_or_default())))
+            call(name, Cow::Owned(input(&item.value.string("input").unwrap_or_default())))
         }
         Some("local_shell_call") => {
-            let action = item.object("action").map_or("{}", Value::text);
+            let action = item.value.object("action").map_or("{}", Value::text);
             call("\"local_shell\"", Cow::Borrowed(action))
         }
         _ => Vec::new(),
@@ -169,9 +209,9 @@ fn input(text: &str) -> String {
 }
 
 /// Returns the readable part of reasoning. Its encrypted part can be read only by the API that wrote it.
-fn reasoning(item: Value<'_>) -> Option<String> {
-    let summary = item.member("summary").filter(|_| item.get("type") == Some("\"reasoning\""))?;
-    Some(text(summary)).filter(|text| !text.is_empty())
+fn reasoning(item: &Item<'_>) -> Option<String> {
+    let value = Some(item.value).filter(|_| item.own_type == Some("\"reasoning\""));
+    value?.member("summary").map(text).filter(|text| !text.is_empty())
 }
 
 /// Returns the content of an output, and true if the tool failed. Old versions wrote an object that holds both.

@@ -1,5 +1,6 @@
 //! Translates pi's messages into records.
 
+use crate::dialect::blocks::only_quoted;
 use crate::dialect::translation::{RecordSource, Translation};
 use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
 use crate::json;
@@ -56,12 +57,6 @@ impl<'a> Message<'a> {
     pub fn selected_model(&self) -> Option<[Option<&'a str>; 2]> {
         (self.role == Some("\"assistant\"")).then(|| [self.model, self.provider].map(only_quoted))
     }
-}
-
-/// Returns `raw` if it is a string.
-#[must_use]
-pub fn only_quoted(raw: Option<&str>) -> Option<&str> {
-    raw.filter(|raw| raw.starts_with('"'))
 }
 
 /// Translates the record of a message. `is_same_model` is true if the model that wrote a reply continues the
