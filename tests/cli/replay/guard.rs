@@ -94,7 +94,7 @@ fn tokens_are_estimated_for_the_model_of_the_newest_reply() {
             .expect("a number")
     };
     let of_messages = |run: &Assert| run.report()["numbers"]["tokens"].as_u64().expect("a number");
-    let unknown = estimate(&[]);
+    let unknown = estimate(&["--model", "m-1"]);
     for (model, expected) in
         [(&[][..], estimate(&["--model", "gpt-5"])), (&["--model", "m-1"], unknown)]
     {
