@@ -276,7 +276,7 @@ mod tests {
 
     const CONVERSATION: &str = r#"{"role":"user","content":"Build it. Never push to main."}
 {"role":"assistant","content":[{"type":"text","text":"I look.\nAnd more."},{"type":"tool_use","id":"a","name":"read_file","input":{"path":"a.c"}},{"type":"tool_use","id":"b","name":"edit_file","input":{"path":"b.c"}}]}
-{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"int main(void) { return undefined_name(); }"},{"type":"tool_result","tool_use_id":"b","content":"replaced one line of b.c"}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"int main(void) { return undefined_name(); }"},{"type":"tool_result","tool_use_id":"b","content":"replaced one line of b.c and kept the mode and the owner of the file; the file before the change is kept beside it"}]}
 {"role":"assistant","content":"It builds now."}
 {"role":"user","content":"Good. Next?"}
 {"role":"assistant","content":"Tests."}

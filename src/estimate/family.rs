@@ -23,7 +23,7 @@ pub enum Family {
     Mistral,
     /// Gemini and Gemma.
     Gemini,
-    /// Any other model. Its estimate is close to the largest count of any known tokenizer.
+    /// Any other model. Its estimate is about the largest of all families, and never below that for newer Claude.
     #[default]
     Unknown,
 }

@@ -27,8 +27,6 @@ struct Overheads {
 /// Measured in a real session with claude-sonnet-4-5: 48 tokens per call in addition to its decoded input, 14 per
 /// result. Anthropic documents 264 to 530 tokens for tools, depending on the model.
 const OF_CLAUDE: Overheads = Overheads { call: 48, result: 14, tools: 530 };
-/// As Claude's, but with less for a call: its input is weighed as JSON, whose quotes and braces are a few tokens.
-const OF_UNKNOWN: Overheads = Overheads { call: 40, ..OF_CLAUDE };
 /// From the chat templates of open models. OpenAI and Google do not document theirs.
 const OF_OTHERS: Overheads = Overheads { call: 20, result: 10, tools: 100 };
 
@@ -75,8 +73,7 @@ impl Weigher {
 
     fn overheads(self) -> Overheads {
         match self.family {
-            Family::Claude | Family::NewerClaude => OF_CLAUDE,
-            Family::Unknown => OF_UNKNOWN,
+            Family::Claude | Family::NewerClaude | Family::Unknown => OF_CLAUDE,
             _ => OF_OTHERS,
         }
     }

@@ -734,7 +734,7 @@ fn the_offline_provider_needs_no_environment_and_is_deterministic() {
     let run = names.into_iter().fold(cmd, Cmd::env_remove).assert().success().stderr("").stdout(concat!(
         r#"{"type":"assistant","content":[{"type":"text","text":"Reply to 1 message: hello"}],"#,
         r#""model":"offline","provider":"offline","stop_reason":"end_turn","#,
-        r#""usage":{"input_tokens":6,"output_tokens":8},"request_id":null}"#,
+        r#""usage":{"input_tokens":7,"output_tokens":11},"request_id":null}"#,
         "\n"
     ));
     offline(&[], HELLO).success().stdout(run.stdout_text());
@@ -780,20 +780,20 @@ fn the_offline_provider_refuses_a_prompt_over_its_window_in_the_words_of_a_real_
     offline(&["--window", "500"], long.clone())
         .code(3)
         .stdout("")
-        .stderr(contains("prompt is too long: 919 tokens > 500 maximum"))
-        .stderr(contains("actual 919"))
+        .stderr(contains("prompt is too long: 1212 tokens > 500 maximum"))
+        .stderr(contains("actual 1212"))
         .stderr(contains("limit 500"));
     // A prompt that fits with a smaller --max-tokens is answered.
-    offline(&["--window", "1500", "--max-tokens", "1000"], long)
+    offline(&["--window", "2000", "--max-tokens", "1000"], long)
         .success()
-        .stderr(contains("exceed context limit: 919 + 1000 > 1500"))
-        .stderr(contains("--max-tokens 517"));
+        .stderr(contains("exceed context limit: 1212 + 1000 > 2000"))
+        .stderr(contains("--max-tokens 724"));
 }
 
 #[test]
 fn the_offline_provider_stops_at_max_tokens() {
     let run =
-        offline(&["--max-tokens", "3"], HELLO).code(6).stderr(contains("stop reason 'max_tokens'"));
+        offline(&["--max-tokens", "4"], HELLO).code(6).stderr(contains("stop reason 'max_tokens'"));
     assert_eq!(run.json_one()["content"][0]["text"], "Reply to ");
 }
 

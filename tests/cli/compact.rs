@@ -134,7 +134,7 @@ fn v52_d42_a_kept_part_over_the_budget_is_refused() {
             .stdout("")
             .stderr(contains("nothing to gain: wherever the conversation ("))
             .stderr(contains(why))
-            .stderr(contains(" alone has 9"));
+            .stderr(contains(" alone has 12"));
         assert_eq!(calls(&sandbox), 0, "{name}");
     }
 }
@@ -425,8 +425,8 @@ fn keep_user_limits_the_kept_prompts() {
         |texts: &[String]| texts.iter().map(|text| text[..6].to_owned()).collect::<Vec<_>>();
     assert_eq!(kept("0"), Vec::<String>::new());
     // The first prompt and the newest ones are kept, in their order.
-    assert_eq!(first(&kept("220")), ["wish 0", "wish 4"]);
-    assert_eq!(first(&kept("330")), ["wish 0", "wish 3", "wish 4"]);
+    assert_eq!(first(&kept("300")), ["wish 0", "wish 4"]);
+    assert_eq!(first(&kept("440")), ["wish 0", "wish 3", "wish 4"]);
     assert_eq!(kept("20000").len(), 5);
     compact(&sandbox, &["--keep-user", "-1"]).code(2);
 }
@@ -632,7 +632,7 @@ fn v53_d51_a_reply_that_is_not_a_usable_summary_changes_nothing() {
         (reply(&[text("I look.")], "tool_use") + &call.to_string(), "0", "called a tool"),
         (says("I look.") + &call.to_string(), "0", "called a tool"),
         (says(&answer), "0", "it repeats a message of the conversation"),
-        (says(&words(3000)), "0", "it has 30"),
+        (says(&words(3000)), "0", "it has 40"),
         ("nonsense\n".into(), "0", "line 1: not a record"),
         ("{\"type\":\"assistant\"}\n".into(), "0", "line 1: "),
         ("[]\n".into(), "0", "line 1: not a record"),
@@ -772,9 +772,9 @@ fn v54_max_calls_limits_the_calls() {
 #[test]
 fn m_a_summary_that_leaves_the_request_over_its_budget_is_not_used() {
     let sandbox = with_model();
-    Conversation::plain(8, 1500).user("And now?").append(&sandbox, "s.jsonl");
+    Conversation::plain(8, 1130).user("And now?").append(&sandbox, "s.jsonl");
     // The kept messages use much of the budget.
-    sandbox.write("reply", says(&words(1500)));
+    sandbox.write("reply", says(&words(1130)));
     compact(&sandbox, &["--window", "6000", "--no-fallback"])
         .code(5)
         .stdout("")
@@ -826,7 +826,7 @@ fn a_summary_from_a_file_is_checked_too() {
         ("", "it is blank"),
         (" \n", "it is blank"),
         (answer.as_str(), "it repeats a message"),
-        (&words(2000), "it has 20"),
+        (&words(2000), "it has 26"),
     ] {
         sandbox.write("summary", text);
         compact(&sandbox, &["--summary", "summary"]).code(65).stdout("").stderr(contains(why));
@@ -856,7 +856,7 @@ fn input_that_is_not_a_conversation_is_rejected() {
 fn the_offline_provider_makes_a_summary() {
     let sandbox = Sandbox::new();
     Conversation::of("uacrcrucracrau", 300).append(&sandbox, "s.jsonl");
-    let record = compacted(&sandbox, &["--provider", "offline", "--window", "3000"]);
+    let record = compacted(&sandbox, &["--provider", "offline", "--window", "4000"]);
     assert_eq!(record["model"], "offline");
     assert!(
         record["summary"].as_str().is_some_and(|text| text.starts_with("In short:\n- user: snow"))

@@ -33,10 +33,10 @@ fn tokens(text: &str) -> u64 {
 #[test]
 fn the_output_is_one_number() {
     let sandbox = Sandbox::new();
-    estimate(&sandbox, &[], &message("hello world")).assert().success().stdout("8\n").stderr("");
+    estimate(&sandbox, &[], &message("hello world")).assert().success().stdout("10\n").stderr("");
     estimate(&sandbox, &[], "").assert().success().stdout("0\n").stderr("");
     sandbox.write("a", message("hello world"));
-    sandbox.cmd("claw-estimate").args(["a", "a"]).assert().success().stdout("15\n");
+    sandbox.cmd("claw-estimate").args(["a", "a"]).assert().success().stdout("19\n");
 }
 
 #[test]
@@ -95,13 +95,13 @@ fn v33_chars4_divides_each_block_by_four_and_rounds_down() {
 
 #[test]
 fn v34_cjk_text_and_emoji_have_about_one_token_per_character() {
-    // The second number is for an unknown model: some tokenizers split Chinese into more tokens than GPT, and a rare emoji
-    // into its four bytes. The message itself costs a few tokens.
+    // The second number is for an unknown model: newer Claude splits Chinese into more tokens than GPT, and some
+    // tokenizers split a rare emoji into its four bytes. The message itself costs a few tokens.
     for (text, gpt, unknown) in [
-        ("今天天气很好我们去公园", 0.77, 1.32),
-        ("今日はとても良い天気です", 0.88, 1.25),
-        ("오늘은 날씨가 좋습니다", 0.60, 1.16),
-        ("😀🎉🚀", 2.34, 4.00),
+        ("今天天气很好我们去公园", 0.77, 1.68),
+        ("今日はとても良い天気です", 0.88, 1.62),
+        ("오늘은 날씨가 좋습니다", 0.53, 1.60),
+        ("😀🎉🚀", 2.34, 4.14),
     ] {
         let text = text.repeat(100);
         for (model, expected) in [("gpt-5", gpt), ("my-model", unknown)] {
@@ -112,7 +112,7 @@ fn v34_cjk_text_and_emoji_have_about_one_token_per_character() {
             assert!(is_near, "{ratio} tokens per character for {model}: {text}");
         }
     }
-    assert!((1000..1100).contains(&tokens(&words(1000))));
+    assert!((1300..1360).contains(&tokens(&words(1000))));
 }
 
 #[test]
@@ -179,10 +179,10 @@ fn the_system_prompt_and_the_tools_are_counted() {
 fn json_has_the_breakdown() {
     let sandbox = Sandbox::new();
     estimate(&sandbox, &["--json", "--window", "1000"], &message("hello")).assert().success().stdout(concat!(
-        r#"{"tokens":6,"measured":0,"measured_messages":0,"estimated":6,"system":0,"tools":0,"#,
-        r#""user":6,"assistant":0,"results":0,"images":0,"bytes":34,"#,
-        r#""window":1000,"reserve":150,"output":250,"margin":50,"prompt_budget":700,"left":844,"family":"unknown","largest":[],"#,
-        r#""messages":[{"role":"user","tokens":6}]}"#,
+        r#"{"tokens":7,"measured":0,"measured_messages":0,"estimated":7,"system":0,"tools":0,"#,
+        r#""user":7,"assistant":0,"results":0,"images":0,"bytes":34,"#,
+        r#""window":1000,"reserve":150,"output":250,"margin":50,"prompt_budget":700,"left":843,"family":"unknown","largest":[],"#,
+        r#""messages":[{"role":"user","tokens":7}]}"#,
         "\n"
     ));
     // Without a known window, the members that depend on it are missing.
@@ -423,8 +423,8 @@ fn v36_the_providers_count_is_used_and_later_messages_are_estimated() {
     let sandbox = Sandbox::new();
     counted().append(&sandbox, "s.jsonl");
     let found = breakdown(&sandbox, "s.jsonl");
-    assert_eq!((&found["measured"], &found["estimated"]), (&json!(9510), &json!(6)), "{found}");
-    assert_eq!((&found["tokens"], &found["measured_messages"]), (&json!(9516), &json!(4)));
+    assert_eq!((&found["measured"], &found["estimated"]), (&json!(9510), &json!(7)), "{found}");
+    assert_eq!((&found["tokens"], &found["measured_messages"]), (&json!(9517), &json!(4)));
 }
 
 #[test]

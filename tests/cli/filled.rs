@@ -206,7 +206,7 @@ fn transcripts_and_messages_are_not_mixed() {
 fn findings_in_a_transcript_are_reported() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", "{\"type\":\"user\",\"content\":\"hello\"}\nnonsense\n");
-    let run = sandbox.cmd("claw-estimate").arg("s.jsonl").assert().success().stdout("6\n");
+    let run = sandbox.cmd("claw-estimate").arg("s.jsonl").assert().success().stdout("7\n");
     assert!(
         run.stderr_text().starts_with("claw-estimate: not-an-object: 's.jsonl' line 2"),
         "{}",

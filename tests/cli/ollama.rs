@@ -98,7 +98,7 @@ fn assert_truncate_uses_failure(sandbox: &Sandbox) {
 #[test]
 fn j_2_the_output_limit_is_lowered_to_what_the_window_leaves() {
     let provider = FakeProvider::new();
-    let prompt = words(3000);
+    let prompt = words(2300);
     ask(&provider, &["--window", "4096", "--max-tokens", "2000"], &prompt).success().stderr("");
     ask(&provider, &["--window", "4096", "--max-tokens", "50"], &prompt).success();
     ask(&provider, &["--window", "4096", "--max-tokens", "2000"], "hello").success();
@@ -120,7 +120,7 @@ fn k_4_a_silently_truncated_prompt_is_an_overflow() {
     for count in [2050, 700] {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(reply_with_count(count));
-        let message = json!({"role": "user", "content": words(3000)}).to_string();
+        let message = json!({"role": "user", "content": words(2100)}).to_string();
         let args = ["--window", "4096", "--failure", "why"];
         call(&sandbox, &provider, &args)
             .write_stdin(message)
@@ -138,9 +138,9 @@ fn k_4_a_silently_truncated_prompt_is_an_overflow() {
 #[test]
 fn k_4_a_prompt_that_was_read_whole_is_not_an_overflow() {
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
-    let long = json!({"role": "user", "content": words(3000)});
+    let long = json!({"role": "user", "content": words(2100)});
     // The number of tokens of an image depends on the model, so a low count shows nothing if there is an image.
-    let seen = json!({"role": "user", "content": [{"type": "text", "text": words(3000)}, image]});
+    let seen = json!({"role": "user", "content": [{"type": "text", "text": words(2100)}, image]});
     for (message, count) in [(&long, 3010), (&long, 2500), (&long, 0), (&seen, 700)] {
         let provider = FakeProvider::new();
         provider.script(reply_with_count(count));

@@ -76,7 +76,7 @@ fn programs() -> Vec<Program> {
         filter("claw-truncate", "claw-truncate --window 1000000"),
         filter("claw-compact", "claw-compact --window 1000000 --summary summary"),
         #[cfg(feature = "http")]
-        filter("claw-call", "claw-call --provider offline"),
+        filter("claw-call", "claw-call --provider offline --window 1000000"),
     ]
 }
 

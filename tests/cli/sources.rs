@@ -135,7 +135,7 @@ fn audit_05_a_fresh_checkpoint_keeps_the_newest_messages() {
         assert_eq!(kept(count, &["--window", "100000"]), stays, "{count}");
     }
     // If those messages do not fit into the window, fewer are kept.
-    for (window, stays) in [("2500", 4), ("2100", 3), ("1800", 2)] {
+    for (window, stays) in [("3300", 4), ("2800", 3), ("2300", 2)] {
         assert_eq!(kept(12, &["--window", window]), stays, "{window}");
     }
 }

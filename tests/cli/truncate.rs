@@ -278,13 +278,13 @@ fn v44_without_space_for_text_only_the_marker_is_left() {
 #[test]
 fn v45_d33_l1_many_results_within_the_limit_are_shortened_oldest_first() {
     let sandbox = Sandbox::new();
-    // Eleven results of 4000 tokens, a limit of 24000 characters each, a budget of 14000 tokens in total.
+    // Eleven results of 5300 tokens, a limit of 31200 characters each, a budget of 18200 tokens in total.
     let conversation = (0..10)
         .fold(Conversation::new().user("Look."), |conversation, _| conversation.tool(text(20_000)));
     let conversation = conversation.assistant("Done.").user("Again.").tool(text(20_000));
     conversation.append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
-    let run = truncate(&sandbox, &["--window", "20000"], messages)
+    let run = truncate(&sandbox, &["--window", "26000"], messages)
         .assert()
         .success()
         .stderr(contains("claw-truncate: shortened 9 results: "));
@@ -292,7 +292,7 @@ fn v45_d33_l1_many_results_within_the_limit_are_shortened_oldest_first() {
         results(&run.json()).iter().map(|shown| *shown == text(20_000)).collect();
     assert_eq!(whole, [vec![false; 9], vec![true; 2]].concat());
     let count = sandbox.cmd("claw-estimate").write_stdin(run.get_output().stdout.clone()).assert();
-    assert!(count.success().json_one().as_u64() <= Some(14_000));
+    assert!(count.success().json_one().as_u64() <= Some(18_200));
 }
 
 #[test]
@@ -301,11 +301,12 @@ fn l1_forty_results_of_8_kb_fit() {
     let conversation = (0..40)
         .fold(Conversation::new().user("Look."), |conversation, _| conversation.tool(text(8000)));
     conversation.append(&sandbox, "s.jsonl");
-    let run =
-        truncate(&sandbox, &["--window", "32000"], rebuild(&sandbox, "s.jsonl")).assert().success();
+    let window = ["--model", "gpt-5", "--window", "32000"];
+    let run = truncate(&sandbox, &window, rebuild(&sandbox, "s.jsonl")).assert().success();
     sandbox
         .cmd("claw-estimate")
-        .args(["--check", "--window", "32000"])
+        .arg("--check")
+        .args(window)
         .write_stdin(run.get_output().stdout.clone())
         .assert()
         .success();

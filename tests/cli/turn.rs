@@ -752,7 +752,7 @@ fn the_demo_carries_a_turn_through_an_overflow() {
         .arg("demo")
         .assert()
         .success()
-        .stdout(contains("Reply to 15 messages: And what is the next step?\n"));
+        .stdout(contains("Reply to 11 messages: And what is the next step?\n"));
     let steps = [
         "prompt is too long: ",
         "overflow: shortening tool results",

@@ -94,6 +94,15 @@ SCALE = {"claude": 1.10}
 """The number of tokens that the current tokenizer of a vendor counts for each token of the vendor's public one. The
 factor for Claude was measured with the provider's counts of tool results in a real session with claude-sonnet-4-5."""
 
+NEWER_CLAUDE = 1.30
+"""The number of tokens that Claude's newer tokenizers are reported to give for each token of the one before. It is also in
+`src/estimate/text.rs`."""
+
+
+def largest(counts):
+    """Returns the largest of the counts by each tokenizer, including Claude's newer ones."""
+    return numpy.max([*counts.values(), counts["claude"] * NEWER_CLAUDE], axis=0)
+
 
 def count(cache, texts):
     """Counts all texts with all tokenizers, and stores the starts of tokens in the cache."""

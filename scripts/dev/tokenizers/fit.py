@@ -16,8 +16,16 @@ CHUNK = 2000
 """The approximate number of characters in each row of the system of equations."""
 UNDER = 4
 """The penalty for an estimate that is too low, relative to that for an estimate that is too high."""
+UNDER_UNKNOWN = 60
+"""The same for an unknown model, whose estimate is compared with the largest of all families."""
 SLACK = 1.05
 """The factor by which fitted weights are raised: most texts are then estimated a little too high."""
+LEAST = 4
+"""The minimum weight in units. Without it, some pairs of characters that often occur within a token, such as `ev` and `ve`,
+would cost nothing, and neither would a long text of them."""
+AFTER_ITSELF = {**dict.fromkeys(["space", "newline", *"#*-./=_"], 1), **dict.fromkeys(classes.LOWER, 8)}
+"""The minimum weights of characters after the same character, as in `least_for_repeated` of `src/estimate/text.rs`. Tokens
+hold long runs of some signs, but only short ones of letters."""
 FLOORS = {"old scripts": 2.6, "astral": 3.0, "arabic other": 2.4}
 """The minimum weights, in tokens, of classes whose characters belong to many scripts. Tokenizers have tokens for few of
 these characters."""
@@ -89,9 +97,9 @@ def weights_of_chunks(texts, text_of, fitted):
     return numpy.array([emphasis(group) / sizes[group] if is_fitted else 0 for group, is_fitted in zip(groups, fitted)])
 
 
-def solve(matrix, counted, prior, weights, strictness):
-    """Returns the weights that minimise the squared relative errors. If an estimate is too low, its error counts
-    `strictness` times as much."""
+def solve(matrix, counted, prior, weights, strictness, least, most=255 / UNIT):
+    """Returns the weights between `least` and `most` that minimise the squared relative errors. If an estimate is too
+    low, its error counts `strictness` times as much."""
     scale = numpy.sqrt(weights) / counted
     rows = (scipy.sparse.diags(scale) @ matrix).tocsr()
     columns, wanted = rows.T.tocsr(), scale * counted
@@ -101,9 +109,10 @@ def solve(matrix, counted, prior, weights, strictness):
         pull = numpy.where(error < 0, strictness, 1.0) * error
         return pull @ error + 1e-3 * moved @ moved, 2 * (columns @ pull) + 2e-3 * moved
 
-    limits = [(0, 255 / UNIT)] * len(prior)
+    limits = scipy.optimize.Bounds(least, most)
+    begin = numpy.clip(prior, least, numpy.maximum(least, 3.9))
     options = {"maxiter": 400, "maxcor": 20, "maxfun": 500}
-    return scipy.optimize.minimize(loss, numpy.clip(prior, 0, 3.9), jac=True, method="L-BFGS-B", bounds=limits, options=options).x
+    return scipy.optimize.minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits, options=options).x
 
 
 def fit(cache, texts):
@@ -113,33 +122,56 @@ def fit(cache, texts):
     fitted = pairs.fitted
     hard = numpy.array([texts[index]["kind"].startswith(("declaration", "hard")) for index in pairs.text_of])
     strictness = numpy.where(hard, 3 * UNDER, UNDER)[fitted]
-    counts, priors = {}, {}
+    least = least_of(pairs)
+    tables = {}
     for name in counters.counters(cache):
         starts = counters.starts_of(cache, name).astype(float) * counters.SCALE.get(name, 1)
-        counts[name], priors[name] = numpy.add.reduceat(starts, pairs.begins), pairs.prior(starts)
-    counts["unknown"] = numpy.max(list(counts.values()), axis=0)
-    priors["unknown"] = numpy.max(list(priors.values()), axis=0)
-    tables = {}
-    for name in counts:
-        weights = solve(matrix[fitted], counts[name][fitted], priors[name], pairs.weights[fitted], strictness)
-        tables[name] = levels((weights * SLACK).reshape(-1, pairs.columns), pairs)
-        rounded = numpy.array(LEVELS)[tables[name]].ravel() / UNIT
-        error = (matrix[~fitted] @ rounded).sum() / counts[name][~fitted].sum() - 1
+        counts, prior = numpy.add.reduceat(starts, pairs.begins), pairs.prior(starts)
+        weights = solve(matrix[fitted], counts[fitted], prior, pairs.weights[fitted], strictness, least / UNIT / SLACK)
+        tables[name] = levels((weights * SLACK).reshape(-1, pairs.columns), pairs, least)
+        error = (matrix[~fitted] @ weights_of(tables[name])).sum() / counts[~fitted].sum() - 1
         print(f"{name}: {error:+.1%} on the other half", flush=True)
+    tables["unknown"] = for_unknown(pairs, matrix, tables)
     return tables
 
 
-def levels(weights, pairs):
+def for_unknown(pairs, matrix, tables):
+    """Returns the table for an unknown model, whose weights are scaled by that of newer Claude. The estimate of almost every
+    text is at least the largest of all families, and not much more: no weight is below that for newer Claude, and the weight
+    of a character after one of its own class is the largest, because many texts consist of such pairs. The other weights
+    are fitted."""
+    families = [*map(weights_of, tables.values()), weights_of(tables["claude"]) * counters.NEWER_CLAUDE]
+    largest, least = numpy.max(families, axis=0), families[-1].copy()
+    same = pairs.groups * pairs.columns + numpy.arange(pairs.columns)
+    least[same] = largest[same]
+    fitted = pairs.fitted
+    counts = numpy.max([matrix[fitted] @ weights for weights in families], axis=0)
+    weights = solve(matrix[fitted], counts, largest, pairs.weights[fitted], UNDER_UNKNOWN, least, largest)
+    table = levels((weights / counters.NEWER_CLAUDE).reshape(-1, pairs.columns), pairs, numpy.zeros(pairs.size))
+    return numpy.maximum(table, tables["claude"])
+
+
+def weights_of(table):
+    """Returns the weights of a table of indices in `LEVELS`, in tokens."""
+    return numpy.array(LEVELS)[table].ravel() / UNIT
+
+
+def least_of(pairs):
+    """Returns the minimum weight of each pair, in units."""
+    least = numpy.full((pairs.size // pairs.columns, pairs.columns), float(LEAST))
+    for name, units in AFTER_ITSELF.items():
+        column = pairs.names.index(name)
+        least[pairs.groups[column], column] = units
+    return least.ravel()
+
+
+def levels(weights, pairs, least):
+    """Returns the index in `LEVELS` of each weight."""
     for name, floor in FLOORS.items():
         column = pairs.names.index(name)
         weights[:, column] = numpy.maximum(weights[:, column], floor)
-    units = weights * UNIT
-    newline = pairs.groups[pairs.names.index("newline")]
-    least = numpy.zeros_like(units)
-    # The first character is weighed as if after a line feed. A text of one character must not count as nothing.
-    least[newline] = 1
-    least[newline, pairs.names.index("space")] = 0
-    return numpy.abs(numpy.maximum(units, least)[:, :, None] - numpy.array(LEVELS)).argmin(axis=2).clip(least.astype(int))
+    units = numpy.maximum(weights * UNIT, least.reshape(weights.shape))
+    return numpy.abs(units[:, :, None] - numpy.array(LEVELS)).argmin(axis=2)
 
 
 def write(path, tables):

@@ -64,7 +64,7 @@ def page(cache, texts, program, session):
     begins = numpy.concatenate([[0], numpy.cumsum([len(text["text"]) for text in texts])])[:-1]
     counts = {name: numpy.add.reduceat(counters.starts_of(cache, name).astype(float), begins) * counters.SCALE.get(name, 1)
               for name in counters.counters(cache)}
-    counts["unknown"] = numpy.max(list(counts.values()), axis=0)
+    counts["unknown"] = counters.largest(counts)
     chosen = [text for _, text in held]
     quarter = [max(1, -(-len(text["text"]) // 4)) for text in chosen]
     ours, theirs, worst, short, by_kind = [], [], [], [], collections.defaultdict(dict)
@@ -126,8 +126,12 @@ An error is the estimate divided by the count, minus one. If it is negative, a r
 
 The families o200k (GPT-4o and later), cl100k (GPT-4), llama (Llama 3), qwen, deepseek, mistral (Tekken) and gemini are
 measured with their own tokenizers. Claude's current tokenizer is not public: the count is that of the tokenizer of Claude 2
-times 1.10, the factor between the two in a real session with claude-sonnet-4-5. For an unknown model, the count is the
-largest of all these.
+times 1.10, the factor between the two in a real session with claude-sonnet-4-5. The tokenizer of Claude 4.7 and later is not
+public either, and is not measured: it is reported to give up to a third more tokens, so the estimate is that of claude times
+1.30.
+
+For an unknown model, the count is the largest of all these, including that of claude times 1.30. The estimate is at least
+that for newer Claude, whatever the text; on all samples of this page, it is also at least that for every other family.
 
 ## claw-estimate
 

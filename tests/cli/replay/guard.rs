@@ -124,7 +124,7 @@ fn a_turn_that_does_not_fit_after_any_step_fails() {
         (&json!("failed"), &json!("passed"))
     );
     let message = report["message"].as_str().expect("a message");
-    assert!(message.starts_with("window 8000: turn 4 does not fit: 9"), "{message}");
+    assert!(message.starts_with("window 8000: turn 4 does not fit: 12"), "{message}");
     assert_eq!(report["numbers"]["windows"][0]["failed_turn"], 4);
 }
 
