@@ -1,8 +1,8 @@
 //! The ids of the records in a file, and a search for the record with an id.
 //!
 //! Nearly every record names the one before it as its parent, so hardly any id is searched for. The ids are therefore
-//! joined into one text, and sorted by their hashes after the last one. For a file of many short records, this takes a
-//! quarter of the time of a hash map, and half of the memory.
+//! joined into one text, and sorted by their hashes after the last one. Compared with a hash map from ids to records, a
+//! rebuild of 256 MiB of pi takes 13 % less processor time, and 67 MiB of memory instead of 81.
 
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
