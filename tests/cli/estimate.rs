@@ -40,29 +40,6 @@ fn the_output_is_one_number() {
 }
 
 #[test]
-fn the_model_of_the_newest_reply_is_used_if_none_is_set() {
-    let sandbox = Sandbox::new();
-    let reply = |model: &str| json!({"type": "assistant", "model": model, "content": "Yes."});
-    let prompt =
-        json!({"type": "user", "content": "Is the configuration of the server valid? ".repeat(50)});
-    let counted = json!({"type": "assistant", "model": "gpt-4", "content": "Yes.", "usage": {"input_tokens": 9}});
-    sandbox.write(
-        "s.jsonl",
-        format!("{prompt}\n{}\n{prompt}\n{}\n", reply("claude-opus-4-5"), reply("gpt-4")),
-    );
-    sandbox.write("counted.jsonl", format!("{prompt}\n{counted}\n"));
-    let run =
-        |args: &[&str]| sandbox.cmd("claw-estimate").args(args).assert().success().stdout_text();
-    assert_eq!(run(&["s.jsonl"]), run(&["--model", "gpt-4", "s.jsonl"]));
-    assert_ne!(run(&["s.jsonl"]), run(&["--model", "claude-opus-4-5", "s.jsonl"]));
-    assert!(run(&["--bar", "s.jsonl"]).contains(" / 8,192 tokens"), "the window is that of gpt-4");
-    // A pipe gives the same result.
-    let messages = rebuild_meta(&sandbox, "counted.jsonl");
-    let piped = estimate(&sandbox, &["--json"], &messages).assert().success().stdout_text();
-    assert_eq!(piped, run(&["--json", "counted.jsonl"]));
-}
-
-#[test]
 fn invalid_messages_end_with_65() {
     for input in
         ["nonsense\n", "[]\n", "{\"role\":\"king\",\"content\":\"x\"}\n", "{\"role\":\"user\"}\n"]

@@ -64,16 +64,13 @@ struct Args {
 
 fn main() -> ExitCode {
     cli::run("claw-estimate", || {
-        let mut args = arguments::parse::<Args>()?;
+        let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-estimate");
         let source = Source::open(&args.operands, &args.dialect)?;
         let _progress = log.wait_for("estimating");
         let messages = source.messages(log)?;
         if args.calibrate {
             return write_factors(&messages);
-        }
-        if args.model.model().is_none() {
-            args.model.model = source.model(&messages)?;
         }
         let extras = args.request.read()?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());

@@ -3,8 +3,8 @@
 use clawutils::cli::{self, DialectArgs, Log, Operands, report};
 use clawutils::dialect::looks::{self, Looks};
 use clawutils::input::Input;
+use clawutils::messages::Message;
 use clawutils::messages::rebuild::{self, RebuildOptions};
-use clawutils::messages::{Message, newest_model};
 use std::sync::Arc;
 
 /// The opened operands.
@@ -37,19 +37,6 @@ impl Source {
             Ok((input.name.clone(), input.bytes()?.into_owned()))
         };
         Ok(Source::Messages(inputs.into_iter().map(read).collect::<Result<_, _>>()?))
-    }
-
-    /// Returns the model of the newest reply that names one. In `messages`, those of this source, only `_meta` of a reply
-    /// with counts does.
-    ///
-    /// # Errors
-    /// Fails with 74 if a transcript cannot be read.
-    pub fn model(&self, messages: &[Message<'_>]) -> anyhow::Result<Option<String>> {
-        let counted = |message: &Message<'_>| message.meta.as_ref()?.model.clone();
-        match self {
-            Source::Messages(_) => Ok(messages.iter().rev().find_map(counted)),
-            Source::Transcripts(inputs) => newest_model(inputs),
-        }
     }
 
     /// Returns the messages. The findings of a rebuild are reported.
