@@ -780,14 +780,14 @@ fn the_offline_provider_refuses_a_prompt_over_its_window_in_the_words_of_a_real_
     offline(&["--window", "500"], long.clone())
         .code(3)
         .stdout("")
-        .stderr(contains("prompt is too long: 1212 tokens > 500 maximum"))
-        .stderr(contains("actual 1212"))
+        .stderr(contains("prompt is too long: 1193 tokens > 500 maximum"))
+        .stderr(contains("actual 1193"))
         .stderr(contains("limit 500"));
     // A prompt that fits with a smaller --max-tokens is answered.
     offline(&["--window", "2000", "--max-tokens", "1000"], long)
         .success()
-        .stderr(contains("exceed context limit: 1212 + 1000 > 2000"))
-        .stderr(contains("--max-tokens 724"));
+        .stderr(contains("exceed context limit: 1193 + 1000 > 2000"))
+        .stderr(contains("--max-tokens 743"));
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn v52_d42_a_kept_part_over_the_budget_is_refused() {
             .stdout("")
             .stderr(contains("nothing to gain: wherever the conversation ("))
             .stderr(contains(why))
-            .stderr(contains(" alone has 12"));
+            .stderr(contains(" alone has 11"));
         assert_eq!(calls(&sandbox), 0, "{name}");
     }
 }
@@ -632,7 +632,7 @@ fn v53_d51_a_reply_that_is_not_a_usable_summary_changes_nothing() {
         (reply(&[text("I look.")], "tool_use") + &call.to_string(), "0", "called a tool"),
         (says("I look.") + &call.to_string(), "0", "called a tool"),
         (says(&answer), "0", "it repeats a message of the conversation"),
-        (says(&words(3000)), "0", "it has 40"),
+        (says(&words(3000)), "0", "it has 39"),
         ("nonsense\n".into(), "0", "line 1: not a record"),
         ("{\"type\":\"assistant\"}\n".into(), "0", "line 1: "),
         ("[]\n".into(), "0", "line 1: not a record"),

@@ -30,15 +30,36 @@ RANGES = [
     (0x2010, "dashes and quotes"), (0x2028, "spaces"), (0x2030, "latin signs"), (0x205F, "spaces"), (0x2070, "letterlike"),
     (0x20A0, "letterlike"), (0x2160, "numerals"), (0x2190, "arrows"), (0x2200, "mathematics"), (0x2300, "technical"),
     (0x2500, "rules"), (0x2502, "box"), (0x2550, "rules"), (0x2551, "box"), (0x2580, "shapes"), (0x2600, "symbols"), (0x27C0, "mathematics"), (0x2800, "braille"),
-    (0x2900, "mathematics"), (0x2B00, "symbols"), (0x2C00, "old scripts"), (0x2E80, "rare han"), (0x3000, "cjk signs"),
-    (0x3040, "hiragana"), (0x30A0, "katakana"), (0x3100, "old scripts"), (0x3200, "rare han"), (0x4E00, "han"),
-    (0xA000, "old scripts"), (0xAC00, "hangul"), (0xD7A4, "old scripts"), (0xE000, "private"), (0xF900, "rare han"),
+    (0x2900, "mathematics"), (0x2B00, "symbols"), (0x2C00, "old scripts"), (0x2E80, "rare cjk"), (0x3000, "cjk signs"),
+    (0x3040, "hiragana"), (0x30A0, "katakana"), (0x3100, "old scripts"), (0x3200, "rare cjk"), (0x4E00, "han"),
+    (0xA000, "old scripts"), (0xAC00, "hangul"), (0xD7A4, "old scripts"), (0xE000, "private"), (0xF900, "rare cjk"),
     (0xFB00, "old scripts"), (0xFE00, "selectors"), (0xFE10, "old scripts"), (0xFF00, "wide signs"),
     (0xFF21, "wide latin"), (0xFF5B, "wide signs"), (0xFF66, "narrow katakana"), (0xFFA0, "wide signs"),
     (0xFFFD, "replacement"), (0xFFFE, "private"), (0x10000, "astral"), (0x1D400, "mathematical letters"),
     (0x1D800, "astral"), (0x1F000, "emoji"), (0x1F3FB, "skin tones"), (0x1F400, "emoji"), (0x1FB00, "astral"),
-    (0x20000, "rare han"), (0x40000, "private"),
+    (0x20000, "rare cjk"), (0x40000, "private"),
 ]
+
+CJK = (0x4E00, 0xD7A4)
+"""The range of the characters that are "han" or "hangul" if they are common, and "rare cjk" if not."""
+
+
+def common_cjk():
+    """Returns the characters that most texts in Chinese, Japanese and Korean consist of: the first levels of GB 2312, Big5
+    and JIS X 0208, which were chosen by frequency, and the syllables of KS X 1001. Tokenizers have tokens for most of
+    these, and split most others into two or three."""
+    rows = lambda first, last: ((0xA0 + row, 0xA0 + cell) for row in range(first, last + 1) for cell in range(1, 95))
+    cells = [*range(0x40, 0x7F), *range(0xA1, 0xFF)]
+    big5 = ((lead, cell) for lead in range(0xA4, 0xC7) for cell in cells)
+    levels = {"gb2312": rows(16, 55), "big5": big5, "euc_jp": rows(16, 47), "euc_kr": rows(16, 40)}
+    texts = (bytes(pair).decode(encoding, "ignore") for encoding, pairs in levels.items() for pair in pairs)
+    return {ord(character) for text in texts for character in text if CJK[0] <= ord(character) < CJK[1]}
+
+
+def rare_cjk():
+    """Returns the other characters of the blocks of Chinese characters and Korean syllables, in order."""
+    common = common_cjk()
+    return [code for first, end in ((0x4E00, 0xA000), (0xAC00, 0xD7A4)) for code in range(first, end) if code not in common]
 
 
 CAPITALS = ("AEIOU", "BCDGPT", "FHKLMNRSV", "JQWXYZ")
@@ -57,7 +78,7 @@ BEFORE = {
     "eastern": ["thai", "lao", "tibetan", "burmese", "khmer"],
     "rare": ["armenian", "georgian", "ethiopic", "old scripts", "private", "astral"],
     "kana": ["hiragana", "katakana", "narrow katakana"],
-    "han": ["han", "rare han"],
+    "han": ["han", "rare cjk"],
     "wide": ["cjk signs", "wide signs", "wide latin"],
     "signs": ["latin signs", "letterlike", "dashes and quotes", "spaces", "technical", "numerals"],
     "symbols": ["arrows", "mathematics", "mathematical letters", "symbols", "emoji", "skin tones", "selectors", "braille"],

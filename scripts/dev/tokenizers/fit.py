@@ -26,7 +26,7 @@ would cost nothing, and neither would a long text of them."""
 AFTER_ITSELF = {**dict.fromkeys(["space", "newline", *"#*-./=_"], 1), **dict.fromkeys(classes.LOWER, 8)}
 """The minimum weights of characters after the same character, as in `least_for_repeated` of `src/estimate/text.rs`. Tokens
 hold long runs of some signs, but only short ones of letters."""
-FLOORS = {"old scripts": 2.6, "astral": 3.0, "arabic other": 2.4}
+FLOORS = {"old scripts": 2.6, "astral": 3.0, "arabic other": 2.4, "rare cjk": 2.2}
 """The minimum weights, in tokens, of classes whose characters belong to many scripts. Tokenizers have tokens for few of
 these characters."""
 
@@ -79,6 +79,7 @@ def table_of_classes(names):
     ends = [first for first, _ in classes.RANGES[1:]] + [0x110000]
     for (first, name), end in zip(classes.RANGES, ends):
         table[first:end] = number[name]
+    table[classes.rare_cjk()] = number["rare cjk"]
     return table
 
 
@@ -190,6 +191,16 @@ def write(path, tables):
            "/// The first character of each range beyond ASCII, and its class.",
            f"pub(super) const RANGES: [(u32, u8); {len(classes.RANGES)}] = ["]
     out += [f"    (0x{first:x}, {number[name]})," for first, name in classes.RANGES]
+    rare, count = classes.rare_cjk(), -(-(classes.CJK[1] - classes.CJK[0]) // 64)
+    bits = sum(1 << code - classes.CJK[0] for code in rare)
+    words = [f"0x{bits >> 64 * index & 2 ** 64 - 1:016x}" for index in range(count)]
+    out += ["];", "", "/// The first of the characters whose bits are in [`RARE`].",
+            f"pub(super) const RARE_FROM: u32 = 0x{classes.CJK[0]:x};",
+            "/// The class of the characters whose bits are set in [`RARE`].",
+            f"pub(super) const RARE_CLASS: u8 = {number['rare cjk']};",
+            "/// A bit for each Chinese character and Korean syllable that is rare.",
+            f"pub(super) static RARE: [u64; {count}] = ["]
+    out += ["    " + ", ".join(words[index:index + 5]) + "," for index in range(0, count, 5)]
     out += ["];", "", "/// The group of each class. A weight depends on the group of the character before.",
             f"pub(super) const GROUP: [u8; CLASSES] = [{listed(groups)}];", "",
             "/// The weights of a family: a row for each group, a character for each class.",

@@ -1,6 +1,6 @@
 //! The classes of characters.
 
-use super::weights::{ASCII, RANGES};
+use super::weights::{ASCII, RANGES, RARE, RARE_CLASS, RARE_FROM};
 
 /// The number of code points in the Basic Multilingual Plane.
 const PLANE: usize = 0x1_0000;
@@ -43,10 +43,19 @@ static CLASS: Classes = {
 /// Returns the class of a character.
 pub(super) fn class(c: char) -> u8 {
     let code = c as u32;
+    if is_rare(code) {
+        return RARE_CLASS;
+    }
     match CLASS.indices.get(code as usize / BLOCK) {
         Some(index) => CLASS.blocks[*index as usize][code as usize % BLOCK],
         None => RANGES[RANGES.partition_point(|(first, _)| *first <= code) - 1].1,
     }
+}
+
+/// Returns true for a rare Chinese character or Korean syllable.
+fn is_rare(code: u32) -> bool {
+    let at = code.wrapping_sub(RARE_FROM);
+    RARE.get(at as usize / 64).is_some_and(|bits| bits >> (at % 64) & 1 == 1)
 }
 
 #[cfg(test)]
@@ -58,7 +67,18 @@ mod tests {
         for c in '\0'..=char::MAX {
             let range = RANGES.partition_point(|(first, _)| *first <= c as u32);
             let expected = if c.is_ascii() { ASCII[c as usize] } else { RANGES[range - 1].1 };
+            let expected = if is_rare(c as u32) { RARE_CLASS } else { expected };
             assert_eq!(class(c), expected, "{c:?}");
+        }
+    }
+
+    #[test]
+    fn rare_characters_are_those_that_most_texts_do_not_have() {
+        for common in "中国语語漢字日本한국어ア、Ꙁ".chars() {
+            assert_ne!(class(common), RARE_CLASS, "{common:?}");
+        }
+        for rare in "龘엤㐀𠀀".chars() {
+            assert_eq!(class(rare), RARE_CLASS, "{rare:?}");
         }
     }
 }

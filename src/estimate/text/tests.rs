@@ -87,16 +87,14 @@ fn the_text_of_a_json_string_costs_as_much_as_the_decoded_text() {
 
 /// The samples whose estimate is not between 93 and 131 % of the count, and what it is in percent. `docs/accuracy.md`
 /// has the errors of whole kinds of text; that of a single sample of a thousand characters can be larger.
-const FAR: [(&str, Family, u64); 21] = [
-    ("chinese-traditional", Family::O200k, 90),
+const FAR: [(&str, Family, u64); 19] = [
+    ("chinese-traditional", Family::O200k, 88),
     ("chinese-traditional", Family::Cl100k, 91),
     ("chinese-traditional", Family::Claude, 90),
-    ("chinese-traditional", Family::Qwen, 88),
+    ("chinese-traditional", Family::Qwen, 83),
     ("chinese-traditional", Family::DeepSeek, 91),
-    ("greek", Family::DeepSeek, 92),
     ("ukrainian", Family::O200k, 89),
     ("amharic", Family::Qwen, 147),
-    ("bengali", Family::DeepSeek, 132),
     ("box", Family::O200k, 137),
     ("box", Family::Cl100k, 132),
     ("box", Family::Claude, 142),

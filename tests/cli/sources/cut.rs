@@ -79,7 +79,7 @@ fn v52_a_message_that_is_too_large_by_itself_is_reported() {
     run(&sandbox, &["--window", "8000", "--emergency"], &messages)
         .code(5)
         .stdout("")
-        .stderr(contains("(record 'id0') alone has 12"));
+        .stderr(contains("(record 'id0') alone has 11"));
     assert_eq!(calls(&sandbox), 0);
 }
 
