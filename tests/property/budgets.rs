@@ -159,9 +159,10 @@ fn shortened(
     tried.shortest += 1;
     let none = TruncateOptions { budget: 0, ..options };
     let least = truncate(&mut shortest, frame.request(&[]), gauge, none).after;
-    // A result can have a token less than when it is shortened to the floor at once: a marker with larger numbers can have
-    // more tokens than the few characters that it replaces.
-    match tokens <= least {
+    // A result is shortened further only if that saves a token of this result. A marker with larger numbers can have more
+    // tokens than the few characters that it replaces, and the sum is rounded once, so each result can differ by a token.
+    let most = least + outcome.records.len() as u64;
+    match least > budget && tokens <= most {
         true => Ok(()),
         false => {
             Err(format!("{tokens} tokens, budget {budget}, {least} with the shortest results"))
