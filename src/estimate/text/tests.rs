@@ -3,19 +3,6 @@ use crate::estimate::Family;
 use crate::json;
 use std::fs;
 
-const FAMILIES: [Family; 10] = [
-    Family::O200k,
-    Family::Cl100k,
-    Family::Claude,
-    Family::NewerClaude,
-    Family::Llama,
-    Family::Qwen,
-    Family::DeepSeek,
-    Family::Mistral,
-    Family::Gemini,
-    Family::Unknown,
-];
-
 /// Returns the texts with known counts: name, text, and the counts by column.
 fn samples() -> Vec<(String, String, Vec<u64>)> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/estimate");
@@ -57,14 +44,14 @@ fn pairs_give_the_same_cost_as_single_characters() {
             let count = if random(4) == 0 { random(20) } else { 1 };
             text.extend((0..count).map(|_| c));
         }
-        let family = FAMILIES[round % FAMILIES.len()];
+        let family = Family::ALL[round % Family::ALL.len()];
         let cost = weigh_slowly(&text, family);
         assert_eq!(weigh(&text, family), cost, "{text:?} {family:?}");
         let quoted = serde_json::to_string(&text).unwrap();
         assert_eq!(weigh_json(&quoted, family), Some(cost), "{quoted} {family:?}");
     }
     for (name, text, _) in samples() {
-        for family in FAMILIES {
+        for family in Family::ALL {
             assert_eq!(weigh(&text, family), weigh_slowly(&text, family), "{name} {family:?}");
         }
     }
@@ -134,7 +121,7 @@ fn every_sample_is_near_the_count_of_its_tokenizer() {
 fn no_sample_costs_less_for_an_unknown_model_than_for_another_family() {
     for (name, text, _) in samples() {
         let unknown = weigh(&text, Family::Unknown);
-        let known = FAMILIES.into_iter().filter(|family| *family != Family::Unknown);
+        let known = Family::ALL.into_iter().filter(|family| *family != Family::Unknown);
         let largest = known.map(|family| weigh(&text, family)).max().unwrap();
         let percent = unknown * 100 / largest;
         assert!((100..=130).contains(&percent), "{name}: {percent} % of the largest estimate");
@@ -153,7 +140,7 @@ fn no_pair_costs_less_for_an_unknown_model_than_for_newer_claude() {
 
 #[test]
 fn only_the_empty_text_is_free() {
-    for family in FAMILIES {
+    for family in Family::ALL {
         assert_eq!(weigh("", family), 0);
         for c in (0..=0x10_FFFF).step_by(13).filter_map(char::from_u32).chain('\0'..='\u{7f}') {
             assert!(weigh(&c.to_string(), family) > 0, "{c:?} {family:?}");
@@ -164,7 +151,7 @@ fn only_the_empty_text_is_free() {
 #[test]
 fn no_alternating_letters_or_digits_are_free() {
     let characters = || ('0'..='z').filter(char::is_ascii_alphanumeric);
-    for family in FAMILIES {
+    for family in Family::ALL {
         for first in characters() {
             for second in characters() {
                 let text = format!("{first}{second}").repeat(500);
@@ -178,7 +165,7 @@ fn no_alternating_letters_or_digits_are_free() {
 #[test]
 fn a_run_of_a_character_costs_more_the_longer_it_is() {
     let others = ['\u{a0}', '°', 'é', 'ß', 'я', 'و', '。', '★', '中', '😀'];
-    for family in FAMILIES {
+    for family in Family::ALL {
         for c in ('\t'..='\n').chain(' '..='~').chain(others) {
             let cost = |count| weigh(&c.to_string().repeat(count), family);
             let (short, long) = (cost(1000), cost(2000));
@@ -209,7 +196,7 @@ fn each_family_has_its_own_table() {
 #[test]
 fn two_parts_of_a_text_weigh_about_as_much_as_the_whole() {
     for (name, text, _) in samples() {
-        for family in FAMILIES {
+        for family in Family::ALL {
             let whole = weigh(&text, family);
             for (at, _) in text.char_indices().step_by(31) {
                 let (head, tail) = text.split_at(at);
@@ -225,7 +212,7 @@ fn two_parts_of_a_text_weigh_about_as_much_as_the_whole() {
 fn a_hash_costs_more_than_a_word_of_its_length() {
     let key = "aK9Xw2LmQ7vTz4RbN8cYp3Hd";
     let name = "configuration of the set";
-    for family in FAMILIES {
+    for family in Family::ALL {
         assert!(2 * weigh(key, family) > 3 * weigh(name, family), "{family:?}");
         assert!(weigh(" xkqzvwj", family) > weigh(" strings", family), "{family:?}");
     }
