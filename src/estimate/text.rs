@@ -79,10 +79,10 @@ const fn decoded(text: Text) -> Table {
 #[must_use]
 pub fn weigh(text: &str, family: Family) -> u64 {
     let mut cost = Cost::new(family);
-    let mut rest = cost.add_ascii::<false>(text);
-    while let Some(c) = rest.chars().next() {
+    let mut at = 0;
+    while let Some((c, begin)) = cost.next_other::<false>(text, at) {
         cost.add(c);
-        rest = cost.add_ascii::<false>(&rest[c.len_utf8()..]);
+        at = begin + c.len_utf8();
     }
     cost.total()
 }
@@ -91,15 +91,16 @@ pub fn weigh(text: &str, family: Family) -> u64 {
 /// decoded first, because that takes as long as weighing it.
 #[must_use]
 pub fn weigh_json(raw: &str, family: Family) -> Option<u64> {
+    let text = raw.strip_prefix('"')?.strip_suffix('"')?;
     let mut cost = Cost::new(family);
-    let mut rest = cost.add_ascii::<true>(raw.strip_prefix('"')?.strip_suffix('"')?);
-    while let Some(c) = rest.chars().next() {
+    let mut at = 0;
+    while let Some((c, begin)) = cost.next_other::<true>(text, at) {
         let (c, length) = match c {
-            '\\' => json::escaped_char(rest.as_bytes(), 0)?,
+            '\\' => json::escaped_char(text.as_bytes(), begin)?,
             plain => (plain, plain.len_utf8()),
         };
         cost.add(c);
-        rest = cost.add_ascii::<true>(&rest[length..]);
+        at = begin + length;
     }
     Some(cost.total())
 }
@@ -111,6 +112,8 @@ struct Cost {
     pairs: &'static Pairs,
     sum: u64,
     last: char,
+    /// The class of `last`, unless that is ASCII.
+    class: u8,
 }
 
 impl Cost {
@@ -118,25 +121,32 @@ impl Cost {
         let (number, percent) = table(family);
         let table = &TABLES[number];
         let pairs = PAIRS[number].get_or_init(|| Pairs::new(table));
-        Cost { table, percent, pairs, sum: 0, last: START }
+        Cost { table, percent, pairs, sum: 0, last: START, class: 0 }
     }
 
-    /// Adds the ASCII characters at the beginning of `text` if they follow one. If `ESCAPED` is true, the text has the
-    /// escapes of JSON, and only those of one letter are read. Returns the rest of the text.
-    fn add_ascii<'t, const ESCAPED: bool>(&mut self, text: &'t str) -> &'t str {
-        if !self.last.is_ascii() {
-            return text;
+    /// Adds the ASCII characters of `text` from the offset `at` on if they follow one. If `ESCAPED` is true, the text has
+    /// the escapes of JSON, and only those of one letter are read. Returns the character after them, which was not added,
+    /// and its offset; `None` at the end of the text.
+    #[inline]
+    fn next_other<const ESCAPED: bool>(
+        &mut self,
+        text: &str,
+        mut at: usize,
+    ) -> Option<(char, usize)> {
+        if self.last.is_ascii() {
+            let mut last = self.last as u8;
+            let (end, weight) = self.pairs.weigh::<ESCAPED>(text.as_bytes(), at, &mut last);
+            self.sum += weight;
+            at = end;
+            self.last = char::from(last);
         }
-        let mut last = self.last as u8;
-        let (count, weight) = self.pairs.weigh::<ESCAPED>(text.as_bytes(), &mut last);
-        self.sum += weight;
-        self.last = char::from(last);
-        &text[count..]
+        text[at..].chars().next().map(|c| (c, at))
     }
 
     fn add(&mut self, c: char) {
-        let before = GROUP[usize::from(class(self.last))];
-        let weight = self.table[usize::from(before)][usize::from(class(c))];
+        let before = if self.last.is_ascii() { class(self.last) } else { self.class };
+        self.class = class(c);
+        let weight = self.table[usize::from(GROUP[usize::from(before)])][usize::from(self.class)];
         let least = if c == self.last { least_for_repeated(c) } else { 0 };
         self.sum += u64::from(weight.max(least));
         self.last = c;

@@ -1,19 +1,22 @@
 //! The weights of pairs of ASCII characters.
 //!
 //! Most characters of a transcript are ASCII and follow an ASCII character. With a table for such pairs, the weight of a
-//! character takes one look-up instead of two that depend on each other, and eight characters are read at once. The
-//! escapes of JSON are read on the way, most of them without a branch, because a branch for each would often be
-//! mispredicted. Reading the escapes without branches takes three quarters of the time of doing it with them.
+//! character takes one look-up instead of two that depend on each other, and 16 characters are read at once. The escapes
+//! of JSON are read on the way, most of them without a branch, because a branch for each would often be mispredicted.
+//! Reading 16 characters with vectors takes two thirds of the time of reading 8 in a number.
 
 use super::weights::{ASCII, GROUP};
 use super::{Table, least_for_repeated};
+use wide::u8x16;
 
 /// The number of pairs of bytes.
 const COUNT: usize = 1 << 16;
-/// The highest bit of each byte.
-const HIGH: u64 = 0x8080_8080_8080_8080;
-/// The highest bit of the last byte.
-const HIGH_OF_LAST: u64 = 1 << 63;
+/// The number of bytes that are read at once.
+const STEP: usize = 16;
+/// The number of bytes before these that decide whether they belong to escapes.
+const BEFORE: usize = 2;
+/// These bytes, and the one after them, which can be the letter of an escape.
+type Window = [u8; BEFORE + STEP + 1];
 
 /// The letters of the escapes that are read here, and their characters.
 const ESCAPES: [(u8, u8); 8] = [
@@ -30,7 +33,7 @@ const ESCAPES: [(u8, u8); 8] = [
 /// The weights of a family.
 ///
 /// The index of a weight is a pair of bytes as a little-endian number. A byte with the highest bit set is not a character,
-/// or it stands for an escape; see [`with_escapes`].
+/// or it stands for an escape; see [`codes`].
 pub(super) struct Pairs(Box<[u8; COUNT]>);
 
 impl Pairs {
@@ -49,41 +52,51 @@ impl Pairs {
         Pairs(weights)
     }
 
-    /// Weighs the ASCII characters at the beginning of a text that follows the character `before`. If `ESCAPED` is true,
-    /// the text has the escapes of JSON, and only those of one letter are read. Returns the length and the weight of what
-    /// was read, and updates `before`.
-    pub(super) fn weigh<const ESCAPED: bool>(&self, text: &[u8], before: &mut u8) -> (usize, u64) {
-        let (mut sum, mut rest, mut last) = (0, text, *before);
+    /// Weighs the ASCII characters of `text` from the offset `at` on, which follow the character `before`. If `ESCAPED` is
+    /// true, the text has the escapes of JSON, and only those of one letter are read. Returns the offset after what was
+    /// read, and its weight, and updates `before`.
+    pub(super) fn weigh<const ESCAPED: bool>(
+        &self,
+        text: &[u8],
+        mut at: usize,
+        before: &mut u8,
+    ) -> (usize, u64) {
+        let (mut sum, mut last) = (0, *before);
         loop {
-            let mut own = word(rest);
-            let mut stops = own & HIGH;
-            if ESCAPED {
-                let unread;
-                (own, unread) = with_escapes(own);
-                stops |= unread;
-            }
-            // All bits before the first byte that is not read here.
-            let stop = stops & stops.wrapping_neg();
-            let read = (stop >> 7).wrapping_sub(1);
-            let own = own & read | HIGH & !read;
-            let before = own << 8 | u64::from(last);
-            // The last of the eight pairs is not in `before`.
-            sum +=
-                (0..7).map(|at| self.pair(before >> (8 * at))).sum::<u64>() + self.pair(own >> 48);
-            if stop == 0 {
-                last = (own >> 56) as u8;
-                rest = &rest[8..];
+            let padded;
+            let window = match at.checked_sub(BEFORE).and_then(|from| text[from..].first_chunk()) {
+                Some(window) => window,
+                None => {
+                    padded = padded_window(text, at);
+                    &padded
+                }
+            };
+            let (codes, stops) = codes::<ESCAPED>(window);
+            if stops == 0 {
+                for word in codes.as_chunks::<8>().0 {
+                    let own = u64::from_le_bytes(*word);
+                    let before = own << 8 | u64::from(last);
+                    // The last of the eight pairs is not in `before`.
+                    sum += (0..7).map(|at| self.pair(before >> (8 * at))).sum::<u64>();
+                    sum += self.pair(own >> 48);
+                    last = (own >> 56) as u8;
+                }
+                at += STEP;
                 continue;
             }
-            let bits = stop.trailing_zeros() / 8 * 8;
-            last = (before >> bits) as u8;
-            rest = &rest[bits as usize / 8..];
-            let Some((own, next)) = escape::<ESCAPED>(rest) else { break };
+            let count = stops.trailing_zeros() as usize;
+            for own in &codes[..count] {
+                sum += self.pair(u64::from(*own) << 8 | u64::from(last));
+                last = *own;
+            }
+            at += count;
+            let Some(own) = escape::<ESCAPED>(&text[at..]) else { break };
             sum += self.pair(u64::from(own) << 8 | u64::from(last));
-            (last, rest) = (own, next);
+            last = own;
+            at += 2;
         }
         *before = character(last);
-        (text.len() - rest.len(), sum)
+        (at, sum)
     }
 
     /// Returns the weight of the pair in the two lowest bytes of `pairs`.
@@ -110,44 +123,42 @@ fn character(byte: u8) -> u8 {
     escape.map_or(byte, |(_, character)| *character)
 }
 
-/// Replaces the bytes of escapes with those that stand for their backslashes and letters. Also returns the highest bit of
-/// the backslash of each escape that is not read: one of several letters, the second of two backslashes in a row that both
-/// begin escapes, and one in the last byte, whose letter is not known. Bytes after one that is not ASCII may be wrong.
+/// Replaces the bytes of escapes with those that stand for their backslashes and letters. Also returns a mask of the
+/// bytes that are not read here, with the first byte in the lowest bit: those that are not ASCII, the backslash of an
+/// escape of several letters, and the third of three backslashes in a row. Bytes after one of these may be wrong.
 #[inline(always)]
-fn with_escapes(bytes: u64) -> (u64, u64) {
-    let all = equal(bytes, b'\\');
-    let begins = all & !(all << 8);
-    let letters = begins << 8;
-    let third = all & all << 8 & all << 16;
-    let unread = (letters & (equal(bytes, b'u') | bytes)) >> 8 | third | begins & HIGH_OF_LAST;
-    let whole = (begins << 1).wrapping_sub(begins >> 7);
-    let moved = bytes & !whole | bytes >> 8 & whole;
-    (moved ^ (letters >> 1 | letters >> 2) | begins | letters, unread)
+fn codes<const ESCAPED: bool>(window: &Window) -> ([u8; STEP], u32) {
+    let bytes =
+        |from: usize| window[from..].first_chunk().map_or(u8x16::ZERO, |it| u8x16::from(*it));
+    let own = bytes(BEFORE);
+    if !ESCAPED {
+        return (own.to_array(), own.to_bitmask());
+    }
+    let next = bytes(BEFORE + 1);
+    let is = |bytes: u8x16, byte: u8| bytes.simd_eq(u8x16::splat(byte));
+    let [second, first, this] = [0, 1, BEFORE].map(|from| is(bytes(from), b'\\'));
+    let (begins, letters) = (this & !first, first & !second);
+    let unread = own | begins & (is(next, b'u') | next) | this & first & second;
+    let moved = begins.bitselect(next, own) ^ letters & u8x16::splat(0x60);
+    let codes = moved | (begins | letters) & u8x16::splat(0x80);
+    (codes.to_array(), unread.to_bitmask())
 }
 
-/// Returns the first eight bytes of a text, the first in the lowest byte. After the end of the text, they are not ASCII.
-#[inline(always)]
-fn word(text: &[u8]) -> u64 {
-    let bytes = text.first_chunk().copied().unwrap_or_else(|| {
-        let mut bytes = [0x80; 8];
-        bytes[..text.len()].copy_from_slice(text);
-        bytes
-    });
-    u64::from_le_bytes(bytes)
+/// Returns the window of the bytes from `at` on, with other bytes before the beginning and after the end of the text.
+/// Those at the end are not ASCII.
+#[cold]
+fn padded_window(text: &[u8], at: usize) -> Window {
+    let mut window = [0x80; _];
+    let begin = BEFORE - at.min(BEFORE);
+    let own = &text[at + begin - BEFORE..];
+    let count = own.len().min(window.len() - begin);
+    window[begin..begin + count].copy_from_slice(&own[..count]);
+    window
 }
 
-/// Returns the highest bit of each byte that is equal to `byte`. It may be wrong for bytes that are not
-/// ASCII, and for those after them.
-#[inline(always)]
-fn equal(bytes: u64, byte: u8) -> u64 {
-    let others = bytes ^ ((HIGH >> 7) * u64::from(byte));
-    // Adding 0x7F carries into the highest bit of every byte that is not zero.
-    !others.wrapping_add(!HIGH) & HIGH
-}
-
-/// Returns the character of the escape of one letter at the beginning of a text, and the text after it.
-fn escape<const ESCAPED: bool>(text: &[u8]) -> Option<(u8, &[u8])> {
-    let [b'\\', letter, rest @ ..] = text else { return None };
+/// Returns the character of the escape of one letter at the beginning of a text.
+fn escape<const ESCAPED: bool>(text: &[u8]) -> Option<u8> {
+    let [b'\\', letter, ..] = text else { return None };
     let (_, own) = ESCAPES.iter().find(|(known, _)| ESCAPED && known == letter)?;
-    Some((*own, rest))
+    Some(*own)
 }

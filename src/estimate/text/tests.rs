@@ -61,6 +61,7 @@ fn pairs_give_the_same_cost_as_single_characters() {
 fn the_text_of_a_json_string_costs_as_much_as_the_decoded_text() {
     for raw in [
         r#""\u65e5\ud83d\ude00x\ud83d aaa\u0061\n\n\n\\\\\\""#,
+        r#""a\/b\/\/\b\f\r\tx\"\\y\n\"z\\\"\\\\\/ and so on\\\\n""#,
         r#""""#,
         r#""\u12""#,
         "\"",
