@@ -17,8 +17,8 @@ Measured on {date} by `{command}`, which writes this page and its picture, on {m
 "Ours" is the time, memory or size of our program, "other" that of the program after the slash. The ratio is the median
 of the ratios of all rounds, in which the two programs take turns. With a goal of `<=` it is our time divided by the
 other's, with `>=` the other's divided by ours. A release should meet the goal; the stretch goal is
-what the hardware should allow. Programs are started without a shell (except in row 29), on files that are in the page
-cache.
+what the hardware should allow. A program that takes less than a second runs twice in each turn, and the second time
+counts. Programs are started without a shell (except in row 29), on files that are in the page cache.
 
 ![The cost of a turn against the length of its history, the time of a rebuild, and appending by several
 writers]({picture})
