@@ -159,6 +159,20 @@ fn a_failed_worker_and_wrong_options_are_reported() {
 }
 
 #[test]
+fn an_empty_list_of_paths_is_reported_like_by_one_process() {
+    if !has_tool("parallel") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let args = ["check", "--quiet"];
+    let one = sandbox.cmd("claw-replay").args(args).args(["--files-from", "-"]).assert().code(1);
+    assert!(one.stderr_text().contains("the list of paths is empty"), "{one}");
+    let run = sandbox.cmd("claw-replay-parallel").arg("--").args(args).assert().code(1);
+    let run = run.stdout(one.stdout_text());
+    assert!(run.stderr_text().starts_with(one.stderr_text()), "{run}");
+}
+
+#[test]
 #[allow(clippy::print_stderr, reason = "reports which test was skipped")]
 fn spark_makes_the_same_reports_as_one_process() {
     let sandbox = many();
