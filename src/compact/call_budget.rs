@@ -12,13 +12,16 @@ pub struct CallBudget {
     most: u32,
     begun: Instant,
     most_time: Option<Duration>,
+    /// True if a call was refused.
+    is_over: Cell<bool>,
 }
 
 impl CallBudget {
     /// Starts the clock, with no calls made. If `most_time` is `None`, the time is unlimited.
     #[must_use]
     pub fn new(most: u32, most_time: Option<Duration>) -> CallBudget {
-        CallBudget { calls: Cell::new(0), most, begun: Instant::now(), most_time }
+        let (calls, is_over) = (Cell::new(0), Cell::new(false));
+        CallBudget { calls, most, begun: Instant::now(), most_time, is_over }
     }
 
     /// Returns the number of calls made.
@@ -58,14 +61,23 @@ impl CallBudget {
     /// # Errors
     /// Fails with status 5 if no calls are left, and with 69 if the time is over.
     pub fn check(&self) -> anyhow::Result<()> {
+        let is_late = self.until().is_some_and(|until| Instant::now() >= until);
+        self.is_over.set(self.left() == 0 || is_late);
         if self.left() == 0 {
-            let text = format!("all {} calls of --max-calls have been made", self.most);
+            let text = format!("no call is left: --max-calls is {}", self.most);
             return fail(Exit::NoGain, text);
         }
-        if self.until().is_some_and(|until| Instant::now() >= until) {
+        if is_late {
             return fail(Exit::Unavailable, "the time limit of --deadline has passed");
         }
         Ok(())
+    }
+
+    /// Returns true if [`CallBudget::check`] has failed. A summary that is missing for this reason is not a failure of the
+    /// model.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_over.get()
     }
 
     /// Counts one more call.

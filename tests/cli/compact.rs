@@ -765,7 +765,10 @@ fn v54_max_calls_limits_the_calls() {
     let sandbox = with_model();
     Conversation::plain(20, 800).append(&sandbox, "s.jsonl");
     sandbox.write("status.1", "3");
-    compact(&sandbox, &["--max-calls", "1", "--no-fallback"]).code(5).stdout("");
+    compact(&sandbox, &["--max-calls", "1", "--no-fallback"])
+        .code(5)
+        .stdout("")
+        .stderr(contains("no call is left: --max-calls is 1"));
     assert_eq!(calls(&sandbox), 1);
 }
 

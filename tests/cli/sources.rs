@@ -376,6 +376,18 @@ fn v74_a_model_that_was_not_asked_has_not_failed() {
 }
 
 #[test]
+fn v74_reaching_a_limit_is_not_a_failure_of_the_model() {
+    let sandbox = with_model();
+    // The request does not fit, and no call is left for half of it.
+    sandbox.write("status", "3");
+    let args = ["--max-calls", "1", "--via", "openai:a", "--no-fallback"];
+    let run = run(&sandbox, &args, &conversation(12, 60));
+    assert!(run.stderr_text().contains("no call is left: --max-calls is 1"), "{run}");
+    assert_eq!(calls(&sandbox), 1);
+    assert!(!sandbox.exists("state/attempts.jsonl"));
+}
+
+#[test]
 fn v74_a_damaged_log_of_attempts_is_not_a_failure() {
     let sandbox = with_model();
     let line = |ts: &str| {

@@ -9,7 +9,7 @@ use clawutils::cli::budget::{BudgetArgs, Extras};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::DueArgs;
 use clawutils::cli::summary::{CommandArgs, SummariserArgs, SummaryModel, Writer};
-use clawutils::cli::{Log, Output, messages, now, read_file, require_meta, text};
+use clawutils::cli::{Log, Output, messages, read_file, require_meta, text};
 use clawutils::compact::accept::SummaryReply;
 use clawutils::compact::call_budget::CallBudget;
 use clawutils::compact::request::SummaryPrompt;
@@ -95,15 +95,15 @@ impl CheckpointRun<'_> {
         let Some(plan) = plan else {
             return fail(Exit::NoGain, "nothing to cover: no message has been answered");
         };
-        let spent = CallBudget::new(MAX_CALLS, self.args.deadline);
-        let reply = self.ask(&plan, (gauge, budget), &spent, log)?;
+        let call_budget = CallBudget::new(MAX_CALLS, self.args.deadline);
+        let reply = self.ask(&plan, (gauge, budget), &call_budget, log)?;
         let Some(content) = CheckpointReply::read(&reply.text) else {
             return fail(Exit::Unavailable, "the checkpoint was rejected: its summary is blank");
         };
         let generated_by = reply.model.or_else(|| Some(self.args.call.command.clone()));
         let made = plan.checkpoint(content, messages.len(), tokens);
         write(&Checkpoint { generated_by, usage: reply.usage, ..made })?;
-        let (count, calls, seconds) = (messages.len(), spent.calls(), spent.seconds());
+        let (count, calls, seconds) = (messages.len(), call_budget.calls(), call_budget.seconds());
         let cost = format!("{calls} {}, {seconds:.1} s", if calls == 1 { "call" } else { "calls" });
         log.outcome(
             &format!("checkpoint of {count} messages, {tokens} tokens ({cost})"),
@@ -111,7 +111,7 @@ impl CheckpointRun<'_> {
                 .string("outcome", "made")
                 .number("messages", count)
                 .number("tokens", tokens)
-                .with(|it| spent.add_to(it)),
+                .with(|it| call_budget.add_to(it)),
         );
         Ok(Exit::Done)
     }
@@ -121,7 +121,7 @@ impl CheckpointRun<'_> {
         &self,
         plan: &CheckpointPlan<'_, '_>,
         (gauge, budget): (Gauge, Option<Budget>),
-        spent: &CallBudget,
+        call_budget: &CallBudget,
         log: Log,
     ) -> anyhow::Result<SummaryReply> {
         let prompt = self.prompt()?;
@@ -129,17 +129,14 @@ impl CheckpointRun<'_> {
         let models = self.args.summarisers.models(self.model, budget)?;
         let ask = |summariser: &SummaryModel| {
             self.args.summarisers.refuse_failing(summariser)?;
-            spent.check()?;
-            let writer = Writer { summariser, command: &self.args.call.command, spent, log };
+            let writer = Writer { summariser, command: &self.args.call.command, call_budget, log };
             let limits = summariser.limits(
                 gauge,
                 summary_tokens(budget.map(|budget| budget.target())),
-                spent.left(),
+                call_budget.left(),
             );
             let reply = writer.write(plan.covered, plan.earlier.as_deref(), prompt, limits);
-            if let Some(attempts) = &summariser.attempts {
-                attempts.note(reply.is_ok(), now()?);
-            }
+            summariser.note_attempt(reply.is_ok(), call_budget)?;
             reply
         };
         for pair in models.windows(2) {

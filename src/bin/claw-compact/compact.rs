@@ -126,15 +126,15 @@ impl CompactRun<'_> {
         if self.args.show {
             return self.show(&task, &planned, prompt);
         }
-        let spent = CallBudget::new(self.args.max_calls, self.args.deadline);
-        let ladder = Ladder { run: self, spent: &spent, prompt, log };
+        let call_budget = CallBudget::new(self.args.max_calls, self.args.deadline);
+        let ladder = Ladder { run: self, call_budget: &call_budget, prompt, log };
         let mut sources = self.sources(self.is_too_long(&task, &planned))?;
         sources.retain(|source| source.is_available(&messages));
         let made = ladder.try_each(&sources, &task, &planned);
         drop(progress);
-        let made = made.map_err(|error| with_outcome(error, planned.before, &spent))?;
+        let made = made.map_err(|error| with_outcome(error, planned.before, &call_budget))?;
         self.write(&task, &made)?;
-        report_applied(log, &made, &spent);
+        report_applied(log, &made, &call_budget);
         Ok(Exit::Done)
     }
 
@@ -223,9 +223,13 @@ pub(crate) fn record(
 
 /// Returns the error with the outcome of the run, for `--log json`. The outcome is `refused` if the last summary was
 /// rejected, else `failed`.
-pub(crate) fn with_outcome(error: anyhow::Error, before: u64, spent: &CallBudget) -> anyhow::Error {
+pub(crate) fn with_outcome(
+    error: anyhow::Error,
+    before: u64,
+    call_budget: &CallBudget,
+) -> anyhow::Error {
     let members = outcome_of(&error).number("before", before).number("after", before);
-    let members = members.with(|it| spent.add_to(it));
+    let members = members.with(|it| call_budget.add_to(it));
     Error::new(exit::status(&error), exit::text(&error)).with(members).into()
 }
 
@@ -235,9 +239,9 @@ pub(crate) fn outcome_of(error: &anyhow::Error) -> Members {
     own.cloned().unwrap_or_else(|| StageOutcome::Failed.member())
 }
 
-pub(crate) fn report_applied(log: Log, made: &AcceptedSummary, spent: &CallBudget) {
+pub(crate) fn report_applied(log: Log, made: &AcceptedSummary, call_budget: &CallBudget) {
     let (at, before, after) = (made.planned.at, made.planned.before, made.after);
-    let (calls, seconds) = (spent.calls(), spent.seconds());
+    let (calls, seconds) = (call_budget.calls(), call_budget.seconds());
     let source = &made.source;
     let calls_made = if calls == 1 { "call" } else { "calls" };
     let cost = format!("{calls} {calls_made}, {seconds:.1} s; source: {source}");
@@ -256,7 +260,7 @@ pub(crate) fn report_applied(log: Log, made: &AcceptedSummary, spent: &CallBudge
             .members(before, after)
             .string("strategy", made.strategy.name())
             .string("source", source)
-            .with(|it| spent.add_to(it))
+            .with(|it| call_budget.add_to(it))
             .strings("lost", made.lost.names()),
     );
 }

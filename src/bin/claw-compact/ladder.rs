@@ -3,9 +3,9 @@
 use crate::compact::outcome_of;
 use crate::compact::{CompactRun, read_text};
 use crate::sources::Source;
+use clawutils::cli::Log;
 use clawutils::cli::log::StageOutcome;
 use clawutils::cli::summary::{SummaryModel, Writer};
-use clawutils::cli::{Log, now};
 use clawutils::compact::accept::{self, SummaryReply};
 use clawutils::compact::call_budget::CallBudget;
 use clawutils::compact::cut::CutRule;
@@ -32,7 +32,7 @@ pub(super) struct AcceptedSummary {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder<'s> {
     pub run: &'s CompactRun<'s>,
-    pub spent: &'s CallBudget,
+    pub call_budget: &'s CallBudget,
     pub prompt: SummaryPrompt<'s>,
     pub log: Log,
 }
@@ -105,19 +105,15 @@ impl Ladder<'_> {
         planned: &CutPlan,
     ) -> anyhow::Result<AcceptedSummary> {
         self.run.args.summarisers.refuse_failing(summariser)?;
-        // Check the limits on calls and time here, so that reaching one is not stored as a failure of the model.
-        self.spent.check()?;
         let command = self.run.args.call.command.as_str();
-        let writer = Writer { summariser, command, spent: self.spent, log: self.log };
+        let writer = Writer { summariser, command, call_budget: self.call_budget, log: self.log };
         let covered = &task.messages[planned.from..planned.at];
-        let limits = summariser.limits(task.gauge, task.summary_tokens(), self.spent.left());
+        let limits = summariser.limits(task.gauge, task.summary_tokens(), self.call_budget.left());
         let reply = writer.write(covered, planned.earlier.as_deref(), self.prompt, limits);
         let made = reply.and_then(|reply| {
             self.accept(&summariser.name, Strategy::Llm, task, planned.clone(), reply)
         });
-        if let Some(attempts) = &summariser.attempts {
-            attempts.note(made.is_ok(), now()?);
-        }
+        summariser.note_attempt(made.is_ok(), self.call_budget)?;
         Ok(self.restore_names(&writer, task, made?))
     }
 
@@ -158,10 +154,11 @@ impl Ladder<'_> {
         task: &Task<'_, '_>,
         made: AcceptedSummary,
     ) -> AcceptedSummary {
-        let limits = writer.summariser.limits(task.gauge, task.summary_tokens(), self.spent.left());
+        let limits =
+            writer.summariser.limits(task.gauge, task.summary_tokens(), self.call_budget.left());
         let request = request::restore(&made.reply.text, &made.lost.names(), &made.lost.lines());
         let fits = limits.room.is_none_or(|room| task.gauge.text(&request) + 8 <= room);
-        if made.lost.is_empty() || self.spent.left() == 0 || !fits {
+        if made.lost.is_empty() || self.call_budget.left() == 0 || !fits {
             return made;
         }
         self.log.note(&format!("the summary lacks {}; asking again", listed(&made.lost)));

@@ -102,12 +102,12 @@ impl CompactRun<'_> {
         summaries: &mut Summaries,
         log: Log,
     ) -> anyhow::Result<String> {
-        let spent = CallBudget::new(self.args.max_calls, self.args.deadline);
+        let call_budget = CallBudget::new(self.args.max_calls, self.args.deadline);
         let made =
-            messages.and_then(|messages| self.make_again(&messages, compaction, &spent, log));
+            messages.and_then(|messages| self.make_again(&messages, compaction, &call_budget, log));
         attempts(compaction).note(made.is_ok(), now()?);
         let (made, line) = made?;
-        report_applied(log, &made, &spent);
+        report_applied(log, &made, &call_budget);
         summaries.replace(&compaction.id, made.planned.summary(&made.reply.text));
         Ok(line)
     }
@@ -116,7 +116,7 @@ impl CompactRun<'_> {
         &self,
         messages: &[Message<'_>],
         compaction: &Pending,
-        spent: &CallBudget,
+        call_budget: &CallBudget,
         log: Log,
     ) -> anyhow::Result<(AcceptedSummary, String)> {
         let task = self.task(messages);
@@ -132,7 +132,8 @@ impl CompactRun<'_> {
         let models = self.models()?.into_iter();
         let sources: Vec<Source> =
             models.map(|summariser| Source::Model(Box::new(summariser))).collect();
-        let made = Ladder { run: self, spent, prompt, log }.try_each(&sources, &task, &planned)?;
+        let made =
+            Ladder { run: self, call_budget, prompt, log }.try_each(&sources, &task, &planned)?;
         let line = record(&task, &made, Some(&compaction.id))?;
         Ok((made, line))
     }

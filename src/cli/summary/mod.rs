@@ -4,7 +4,9 @@ mod models;
 pub mod writer;
 
 use crate::cli::model::ModelArgs;
+use crate::cli::now;
 use crate::compact::attempts::Attempts;
+use crate::compact::call_budget::CallBudget;
 use crate::compact::pieces;
 use crate::estimate::{Budget, Gauge};
 pub use models::{SummariserArgs, Via};
@@ -48,5 +50,19 @@ impl SummaryModel {
         let summary = self.window.map_or(most, |budget| most.min(budget.window / 4));
         let room = self.window.map(|b| b.window.saturating_sub(summary + b.margin));
         pieces::PieceLimits { gauge, room, summary, calls }
+    }
+
+    /// Logs whether an attempt has succeeded, for `--max-failures`. Reaching a limit of `call_budget` is not a failure of
+    /// the model.
+    ///
+    /// # Errors
+    /// Fails if the time cannot be determined.
+    pub fn note_attempt(&self, is_good: bool, call_budget: &CallBudget) -> anyhow::Result<()> {
+        if let Some(attempts) = &self.attempts
+            && (is_good || !call_budget.is_over())
+        {
+            attempts.note(is_good, now()?);
+        }
+        Ok(())
     }
 }

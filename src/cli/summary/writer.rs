@@ -41,7 +41,7 @@ pub struct Writer<'s> {
     /// The command that calls it.
     pub command: &'s str,
     /// The limits on calls and time.
-    pub spent: &'s CallBudget,
+    pub call_budget: &'s CallBudget,
     /// The log for diagnostics.
     pub log: Log,
 }
@@ -64,10 +64,14 @@ impl Writer<'_> {
         let mut so_far = SummaryReply { text, ..SummaryReply::default() };
         let (mut rest, mut refused) = (covered, None);
         loop {
-            limits.calls = self.spent.left();
-            let too_long = self.ask_for(rest, &mut so_far, prompt, limits, refused.as_deref())?;
+            self.call_budget.check()?;
+            if refused.is_some() {
+                self.log.note("the summary request does not fit; retrying with half of it");
+            }
+            limits.calls = self.call_budget.left();
+            let too_long =
+                self.ask_pieces(rest, &mut so_far, prompt, limits, refused.as_deref())?;
             let Some(TooLong { first, request }) = too_long else { return Ok(so_far) };
-            self.log.note("the summary request does not fit; retrying with half of it");
             let size = limits.gauge.text(&request);
             let room = limits.room.unwrap_or(size).min(size) / 2;
             (limits.room, limits.summary) = (Some(room), limits.summary.min(room / 4));
@@ -77,7 +81,7 @@ impl Writer<'_> {
 
     /// Gets a summary of each piece of `rest` in turn, and replaces `so_far` with each reply. Returns the first
     /// request that does not fit. `refused` is the request that did not fit before.
-    fn ask_for(
+    fn ask_pieces(
         &self,
         rest: &[Message<'_>],
         so_far: &mut SummaryReply,
@@ -129,13 +133,13 @@ impl Writer<'_> {
     /// # Errors
     /// Fails as [`Writer::write`] does.
     pub fn ask(&self, request: &str, most_tokens: u64) -> anyhow::Result<Option<SummaryReply>> {
-        self.spent.take()?;
+        self.call_budget.take()?;
         let command = self.command;
         let line = Message::text(Role::User, request).to_line() + "\n";
         let is_other = self.summariser.attempts.is_some();
         let provider = PROVIDER.iter().filter(|_| is_other);
         let without: Vec<&str> = REQUEST.iter().chain(provider).copied().collect();
-        let limits = ChildLimits { until: self.spent.until(), without: &without };
+        let limits = ChildLimits { until: self.call_budget.until(), without: &without };
         // The command shows its own progress.
         progress::stop();
         let ended = process::run(command, &self.arguments(most_tokens), line.into_bytes(), limits)?;
