@@ -148,7 +148,7 @@ pub fn accept(
     if is_echo(task.messages, text) {
         return Err(Rejected::Echo);
     }
-    let (own, covered) = (task.gauge.text(text), planned.covered);
+    let (own, covered) = (task.gauge.text(text), planned.covered_tokens);
     let most = if strategy == Strategy::Llm { covered / 2 } else { covered.saturating_sub(1) };
     if own > most {
         return Err(Rejected::TooLong { own, most });

@@ -86,7 +86,7 @@ pub struct CutPlan {
     /// The number of tokens in the request before the compaction.
     pub before: u64,
     /// The number of tokens in the covered messages.
-    pub covered: u64,
+    pub covered_tokens: u64,
     /// The user messages that are kept word for word, oldest first.
     pub kept_user: Vec<String>,
     /// The pinned messages, oldest first.
@@ -122,8 +122,8 @@ impl<'a> Task<'_, 'a> {
         }
         let at = match self.rule {
             CutRule::Classic => cut::choose(&legal, preferred, self.messages.len(), |_| true),
-            _ if !is_over => choice.within_target(&legal, preferred),
-            _ => choice.over_target(&legal, preferred),
+            _ if !is_over => choice.choose_within_target(&legal, preferred),
+            _ => choice.choose_over_target(&legal, preferred),
         };
         Some(choice.chosen(at?))
     }
@@ -170,7 +170,7 @@ impl<'a> Task<'_, 'a> {
     /// half of what it replaces.
     #[must_use]
     pub fn most_tokens(&self, planned: &CutPlan) -> u64 {
-        self.summary_tokens().min(planned.covered / 2)
+        self.summary_tokens().min(planned.covered_tokens / 2)
     }
 
     /// Returns the most tokens that any summary may have; see [`summary_tokens`].
@@ -303,7 +303,7 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
             from: cut::leading_summary(covered),
             earlier: earlier.map(|summary| summary.text.clone()),
             needs_retry: earlier.is_some_and(|summary| summary.needs_retry),
-            covered: self.weights[..at].iter().map(tokens).sum(),
+            covered_tokens: self.weights[..at].iter().map(tokens).sum(),
             kept_user: task.kept_user(covered, earlier),
             pinned,
             details,
@@ -337,7 +337,7 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
 
     /// Returns the cut for a request that is within the target already. The cut is not after the preferred place
     /// (with [`CutRule::Half`]: the latest place), unless it is the first legal place from the preferred one on.
-    fn within_target(&self, legal: &[usize], preferred: usize) -> Option<usize> {
+    fn choose_within_target(&self, legal: &[usize], preferred: usize) -> Option<usize> {
         let first = legal.iter().copied().find(|at| *at >= preferred);
         let latest = self.latest();
         let most = if self.task.rule == CutRule::Half { latest } else { preferred };
@@ -347,7 +347,7 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
 
     /// Returns the cut for a request that exceeds the target. If no cut leaves room for a summary of the
     /// greatest length, it is the last legal one that leaves room for a very short summary.
-    fn over_target(&self, legal: &[usize], preferred: usize) -> Option<usize> {
+    fn choose_over_target(&self, legal: &[usize], preferred: usize) -> Option<usize> {
         let last = || legal.iter().rev().copied().find(|at| self.fits(*at, false));
         cut::choose(legal, preferred, self.latest(), |at| self.fits(at, true)).or_else(last)
     }

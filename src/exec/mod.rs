@@ -19,6 +19,7 @@ use output::ToolOutput;
 pub use running::Running;
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -88,7 +89,7 @@ pub struct Job {
 #[derive(Debug)]
 pub struct ExecSettings {
     /// The maximum number of tools that run at the same time.
-    pub jobs: usize,
+    pub jobs: NonZeroUsize,
     /// The time limit for each tool.
     pub timeout: Duration,
     /// The maximum amount of a tool's output in the result, in bytes.
@@ -127,7 +128,7 @@ pub fn run(
     let (groups, next) = (Groups::default(), AtomicUsize::new(0));
     let mut results = Results { records: vec![None; jobs.len()], written: 0 };
     thread::scope(|scope| {
-        for _ in 0..settings.jobs.min(jobs.len()) {
+        for _ in 0..settings.jobs.get().min(jobs.len()) {
             let (sender, next, groups) = (sender.clone(), &next, &groups);
             scope.spawn(move || work(jobs, next, groups, settings, &sender));
         }

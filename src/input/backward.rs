@@ -121,9 +121,9 @@ impl Needles {
 struct Unsearched {
     end: u64,
     /// The search always continues down to this offset.
-    least: u64,
-    /// Below `least`, the search continues down to this offset until something is found.
-    most: u64,
+    always_to: u64,
+    /// Below `always_to`, the search continues down to this offset until something is found.
+    at_most_to: u64,
     has_found: bool,
 }
 
@@ -131,11 +131,11 @@ impl Unsearched {
     /// Returns the next part to search. `has_found` is true if the caller has found a match.
     fn take(&mut self, has_found: bool) -> Option<Range<u64>> {
         self.has_found |= has_found;
-        if self.end <= self.most || self.end <= self.least && self.has_found {
+        if self.end <= self.at_most_to || self.end <= self.always_to && self.has_found {
             return None;
         }
         let end = self.end;
-        self.end = end.saturating_sub(BLOCK as u64).max(self.most);
+        self.end = end.saturating_sub(BLOCK as u64).max(self.at_most_to);
         Some(self.end..end)
     }
 }
@@ -186,9 +186,10 @@ pub struct Backward<'s> {
     base: u64,
     /// The end of the part of the input to search.
     limit: u64,
-    /// The beginning of the part that has been searched.
-    upper: u64,
-    /// The number of bytes that the next step searches even if it has found a match.
+    /// The end of the part that has not been searched.
+    unsearched: u64,
+    /// The number of bytes that the next step searches even if it has found a match. The first step stops at its first
+    /// match.
     reach: u64,
     /// The offsets of the matches of the last step that have not been taken yet, in ascending order. Some may be in the
     /// line that was returned last.
@@ -221,10 +222,20 @@ impl<'s> Backward<'s> {
     #[must_use]
     pub fn new(inputs: &'s [Input], end: u64, needles: &'s Needles) -> Backward<'s> {
         let base = super::total(inputs);
-        let (floor, limit, upper, reach, last_line) = (0, 0, 0, 0, 0);
+        let (floor, limit, unsearched, reach, last_line) = (0, 0, 0, 0, 0);
         let found = Vec::new();
-        let mut search =
-            Backward { inputs, needles, end, floor, base, limit, upper, reach, found, last_line };
+        let mut search = Backward {
+            inputs,
+            needles,
+            end,
+            floor,
+            base,
+            limit,
+            unsearched,
+            reach,
+            found,
+            last_line,
+        };
         search.enter(inputs);
         search
     }
@@ -235,7 +246,7 @@ impl<'s> Backward<'s> {
         self.inputs = inputs;
         self.base -= length;
         self.limit = self.end.saturating_sub(self.base).min(length);
-        (self.upper, self.reach, self.last_line) = (self.limit, 0, u64::MAX);
+        (self.unsearched, self.reach, self.last_line) = (self.limit, 0, u64::MAX);
     }
 
     /// Makes the search skip matches before `offset`, counted over all inputs.
@@ -255,7 +266,7 @@ impl<'s> Backward<'s> {
                 if at < self.last_line && at >= floor {
                     return self.line_at(input, at).map(Some);
                 }
-            } else if self.upper > floor {
+            } else if self.unsearched > floor {
                 input.named(self.search(input, floor))?;
             } else {
                 self.enter(before);
@@ -275,15 +286,19 @@ impl<'s> Backward<'s> {
     /// the rest is searched by all processors, in growing steps.
     fn search(&mut self, input: &Input, floor: u64) -> io::Result<()> {
         let far = self.limit.saturating_sub(LARGE);
-        let (is_near, least) = (self.upper > far, self.upper.saturating_sub(self.reach));
-        let most = if is_near { far.max(floor) } else { floor };
-        let rest = Mutex::new(Unsearched { end: self.upper, least, most, has_found: false });
+        let is_near = self.unsearched > far;
+        let rest = Mutex::new(Unsearched {
+            end: self.unsearched,
+            always_to: self.unsearched.saturating_sub(self.reach),
+            at_most_to: if is_near { far.max(floor) } else { floor },
+            has_found: false,
+        });
         self.found = match is_near {
             true => self.needles.find(input, self.limit, &rest)?,
             false => self.needles.find_in_parallel(input, self.limit, &rest)?,
         };
         self.found.sort_unstable();
-        self.upper = rest.into_inner().unwrap_or_else(PoisonError::into_inner).end;
+        self.unsearched = rest.into_inner().unwrap_or_else(PoisonError::into_inner).end;
         self.reach = (self.reach * 4).clamp(BLOCK as u64, MAX_REACH);
         Ok(())
     }

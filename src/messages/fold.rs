@@ -3,7 +3,7 @@
 //! Records are read in file order into *pending messages*, one for each reply and each run of user records. A result is
 //! assigned to the nearest call before it that has its id. If there is none, the result waits for the next call with
 //! its id. That call takes the waiting result once the next message begins, unless another result has answered the call
-//! by then.
+//! by then. A result does not wait if a call with its id has been laid out already.
 //!
 //! Pending messages are then laid out as messages. The results of a reply come together right after it, in the order of
 //! the calls, before any text from the user. A record that fits nowhere (a result without a call, a second result) is

@@ -117,7 +117,7 @@ impl<'i> Pass<'i> {
         out: impl FnMut(Message<'_>) -> io::Result<()>,
     ) -> anyhow::Result<Notes> {
         let Pass { inputs, mut view, with_meta, mut findings } = self;
-        let mut search_findings = SearchFindings::new(&mut view, &mut findings);
+        let mut search_findings = SearchFindings::take_from(&mut view, &mut findings);
         let mut fold = Fold::new(&view, with_meta, &mut findings, out);
         let mut replaced = 0;
         let mut lines = Lines::new(inputs, view.start..view.end);
@@ -156,7 +156,8 @@ struct SearchFindings {
 }
 
 impl SearchFindings {
-    fn new(view: &mut View, findings: &mut Findings) -> SearchFindings {
+    /// Takes the findings of the search from the view and from `findings`.
+    fn take_from(view: &mut View, findings: &mut Findings) -> SearchFindings {
         let (early, unseen) = (std::mem::take(findings), std::mem::take(&mut view.unseen_targets));
         let places = early.iter().chain(unseen.values()).map(|finding| &finding.place);
         let numbers = places.map(|place| ((place.input.clone(), place.offset), place.line));

@@ -198,7 +198,7 @@ impl Search<'_> {
         while let Some(line) = lines.next_line()? {
             for record in record::in_line(&line).iter().rev() {
                 if self.kept.is_none_or(|kept| record.offset >= kept) {
-                    self.take(record)?;
+                    self.apply(record)?;
                 }
             }
             lines.stop_at(self.kept.unwrap_or(0));
@@ -217,7 +217,7 @@ impl Search<'_> {
 
     /// Applies a view record, or stores the newest usable checkpoint. The records come newest first, so an older one
     /// does not change what a newer one has set.
-    fn take(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
+    fn apply(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
         if let Body::Compaction { retry_of: None, .. } = &record.body {
             // The compaction exists, even if it was retracted.
             self.missing.remove(record.id.as_ref());

@@ -161,17 +161,19 @@ fn level(svg: &mut String, class: &str, y: u64, text: &str, at_right: bool) {
     }
 }
 
-/// Returns the point that represents all of `points`, with its index: the first compaction, or else the
-/// largest.
+/// Returns the point that represents all of `points`, with its index: the first compaction, or else the first truncation,
+/// or else the largest.
 fn shown(points: &[Point]) -> Option<(usize, &Point)> {
-    let is_compaction = |point: &Point| matches!(point.kind, StepKind::Compacted(_));
-    let compaction = points.iter().position(is_compaction);
+    let first =
+        |is: fn(&StepKind) -> bool| points.iter().enumerate().find(|(_, point)| is(&point.kind));
+    let compaction = first(|kind| matches!(kind, StepKind::Compacted(_)));
+    let truncation = || first(|kind| matches!(kind, StepKind::Shortened(_)));
     let largest = || points.iter().enumerate().max_by_key(|(_, point)| point.tokens);
-    compaction.map(|index| (index, &points[index])).or_else(largest)
+    compaction.or_else(truncation).or_else(largest)
 }
 
 /// Draws the size as a line with a filled area below it, stretched to the width of the page. A compaction or
-/// truncation is a vertical drop.
+/// truncation is a vertical drop. If there are too many points, the line has one for several; there must be at least one.
 fn line(svg: &mut String, frame: &Frame, points: &[Point]) {
     let mut path = String::new();
     let mut put = |index: usize, tokens: u64| {

@@ -95,7 +95,7 @@ impl ExecArgs {
                 .permits
                 .jobs
                 .or_else(|| thread::available_parallelism().ok())
-                .map_or(1, NonZeroUsize::get),
+                .unwrap_or(NonZeroUsize::MIN),
             timeout: self.permits.exec_timeout,
             max_output: self.max_output,
             keep: self.keep.clone().or_else(|| state_dir().map(|dir| dir.join("output"))),

@@ -73,30 +73,38 @@ impl Pairs {
             };
             let (codes, stops) = codes::<ESCAPED>(window);
             if stops == 0 {
-                for word in codes.as_chunks::<8>().0 {
-                    let own = u64::from_le_bytes(*word);
-                    let before = own << 8 | u64::from(last);
-                    // The last of the eight pairs is not in `before`.
-                    sum += (0..7).map(|at| self.pair(before >> (8 * at))).sum::<u64>();
-                    sum += self.pair(own >> 48);
-                    last = (own >> 56) as u8;
-                }
+                sum += self.weigh_codes(codes, &mut last);
                 at += STEP;
                 continue;
             }
             let count = stops.trailing_zeros() as usize;
-            for own in &codes[..count] {
-                sum += self.pair(u64::from(*own) << 8 | u64::from(last));
-                last = *own;
+            for code in &codes[..count] {
+                sum += self.pair(u64::from(*code) << 8 | u64::from(last));
+                last = *code;
             }
             at += count;
-            let Some(own) = escape::<ESCAPED>(&text[at..]) else { break };
-            sum += self.pair(u64::from(own) << 8 | u64::from(last));
-            last = own;
+            let Some(c) = escape::<ESCAPED>(&text[at..]) else { break };
+            sum += self.pair(u64::from(c) << 8 | u64::from(last));
+            last = c;
             at += 2;
         }
         *before = character(last);
         (at, sum)
+    }
+
+    /// Returns the weight of `codes` after the code `last`, and updates that.
+    #[inline(always)]
+    fn weigh_codes(&self, codes: [u8; STEP], last: &mut u8) -> u64 {
+        let mut sum = 0;
+        for eight in codes.as_chunks::<8>().0 {
+            let own = u64::from_le_bytes(*eight);
+            let pairs = own << 8 | u64::from(*last);
+            // The last of the eight pairs is not in `pairs`.
+            sum += (0..7).map(|at| self.pair(pairs >> (8 * at))).sum::<u64>();
+            sum += self.pair(own >> 48);
+            *last = (own >> 56) as u8;
+        }
+        sum
     }
 
     /// Returns the weight of the pair in the two lowest bytes of `pairs`.
@@ -123,9 +131,14 @@ fn character(byte: u8) -> u8 {
     escape.map_or(byte, |(_, character)| *character)
 }
 
-/// Replaces the bytes of escapes with those that stand for their backslashes and letters. Also returns a mask of the
-/// bytes that are not read here, with the first byte in the lowest bit: those that are not ASCII, the backslash of an
-/// escape of several letters, and the third of three backslashes in a row. Bytes after one of these may be wrong.
+/// Returns the codes of the bytes in the middle of a window. A byte that is not part of an escape is its own code; those
+/// of an escape have the codes of its backslash and its letter. For `a\nb`, the codes are `a`, [`of_backslash`] of `n`,
+/// which has the weight of a line feed after `a`, [`of_letter`] of `n`, which has none, and `b`, which is weighed as after
+/// a line feed.
+///
+/// Also returns a mask of the bytes that are not read here, with the first byte in the lowest bit: those that are not
+/// ASCII, the backslash of an escape of several letters, and the third of several backslashes in a row, because whether
+/// it begins an escape depends on how many there are. Codes after one of these may be wrong.
 #[inline(always)]
 fn codes<const ESCAPED: bool>(window: &Window) -> ([u8; STEP], u32) {
     let bytes =
@@ -136,9 +149,9 @@ fn codes<const ESCAPED: bool>(window: &Window) -> ([u8; STEP], u32) {
     }
     let next = bytes(BEFORE + 1);
     let is = |bytes: u8x16, byte: u8| bytes.simd_eq(u8x16::splat(byte));
-    let [second, first, this] = [0, 1, BEFORE].map(|from| is(bytes(from), b'\\'));
-    let (begins, letters) = (this & !first, first & !second);
-    let unread = own | begins & (is(next, b'u') | next) | this & first & second;
+    let [two_before, before, this] = [0, 1, BEFORE].map(|from| is(bytes(from), b'\\'));
+    let (begins, letters) = (this & !before, before & !two_before);
+    let unread = own | begins & (is(next, b'u') | next) | this & before & two_before;
     let moved = begins.bitselect(next, own) ^ letters & u8x16::splat(0x60);
     let codes = moved | (begins | letters) & u8x16::splat(0x80);
     (codes.to_array(), unread.to_bitmask())

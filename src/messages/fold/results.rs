@@ -67,7 +67,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
             meta.results = vec![ResultMeta { tool_use_id, original_id: None, record, shown }];
         }
         let changed_at = self.changed_at(record);
-        self.place(PendingResult { id, raw, meta, changed_at }, record);
+        self.assign(PendingResult { id, raw, meta, changed_at }, record);
     }
 
     /// Decides how a result is shown: shortened by its truncation if there is one, and never empty. Returns the kept
@@ -100,7 +100,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
 
     /// Assigns a result to the newest pending call with its id. If no call with this id has been read, the result waits
     /// for one. A second result is left out, and so is one whose call was already laid out.
-    fn place(&mut self, answer: PendingResult<'b>, record: &Record<'_>) {
+    fn assign(&mut self, answer: PendingResult<'b>, record: &Record<'_>) {
         let id = answer.id.clone();
         let newest_call = self.calls.get(&id).map(|(number, call)| (number - self.first, *call));
         match newest_call {
