@@ -30,7 +30,8 @@ pub fn format(path: &Path) -> anyhow::Result<Format> {
 /// Creates a file that only its owner can read, with the output of `write`.
 ///
 /// # Errors
-/// Fails with 2 if the file exists and must not be replaced; 74 or 77 if it cannot be written.
+/// Fails with 2 if the file exists and must not be replaced, 65 if it is a transcript, and 74 or 77 if it cannot be
+/// written.
 pub fn create<T>(
     path: &Path,
     may_replace: bool,
@@ -43,6 +44,7 @@ pub fn create<T>(
     if !may_replace && path.symlink_metadata().is_ok() {
         return exists();
     }
+    output_file::refuse_transcript(path)?;
     survive_file_limits()?;
     let cannot = || format!("cannot write '{}'", path.display());
     let mut file = output_file::create(path, PRIVATE).with_context(cannot)?;

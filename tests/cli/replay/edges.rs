@@ -163,3 +163,28 @@ fn reports_that_are_given_twice_are_merged_once() {
     let text = "claw-replay: 3 files: 2 passed, 1 failed\n";
     assert_eq!(merge(&["1", "2", "3"]).code(1).stderr_text(), text);
 }
+
+#[test]
+fn an_output_never_replaces_a_transcript() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.jsonl", transcript(1));
+    sandbox.write("b.jsonl", "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/\"}\n");
+    let error = |name: &str| {
+        format!("cannot write '{name}': it is a transcript; give the output another name\n")
+    };
+    for name in ["a.jsonl", "b.jsonl"] {
+        let before = sandbox.read_text(name);
+        for option in ["--junit", "--markdown"] {
+            let run = check(&sandbox, &[option, name, "a.jsonl"]).code(65).stdout("");
+            run.stderr(contains(error(name)));
+        }
+        let show = sandbox
+            .cmd("claw-show")
+            .args(["a.jsonl", "--format", "text", "--replace", "--output", name])
+            .assert();
+        show.code(65).stderr(contains(error(name)));
+        assert_eq!(sandbox.read_text(name), before);
+    }
+    sandbox.write("empty.xml", "");
+    check(&sandbox, &["--junit", "empty.xml", "a.jsonl"]).success();
+}

@@ -17,8 +17,9 @@ impl ReportFile {
     /// Creates the file.
     ///
     /// # Errors
-    /// Fails with 74 or 77 if it cannot be created.
+    /// Fails with 74 or 77 if it cannot be created, and with 65 if it would replace a transcript.
     pub fn create(path: &Path) -> anyhow::Result<ReportFile> {
+        output_file::refuse_transcript(path)?;
         let file = output_file::create(path, SHARED).with_context(|| cannot(path))?;
         Ok(ReportFile { path: path.to_owned(), file })
     }
