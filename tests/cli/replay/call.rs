@@ -300,3 +300,16 @@ fn a_failed_call_is_made_again_by_the_next_run() {
     assert_eq!(run().success().stdout_text(), first.stdout_text());
     assert_eq!(provider.requests().len(), 2, "a request was sent twice");
 }
+
+#[test]
+fn reports_are_made_again_if_a_recording_has_changed() {
+    let sandbox = Sandbox::new();
+    turns(&sandbox, "d/a.jsonl", &["one"]);
+    let args = ["--replay", "tape", "--state", "state.jsonl", "d"];
+    let passed = offline(&sandbox, &args).success();
+    assert_eq!(offline(&sandbox, &args).success().stdout_text(), passed.stdout_text());
+    // The directory of the recordings does not change.
+    sandbox.sh("sed -i 's/message: one/message: two/' tape/*/body").assert().success();
+    let run = offline(&sandbox, &args).code(1);
+    assert!(run.stdout_text().contains("message: two"), "{run}");
+}

@@ -6,19 +6,26 @@ use crate::call::compare::Comparison;
 use crate::call::limits::RunLimits;
 use crate::call::turns::Turn;
 use crate::run::RunArgs;
+use anyhow::Context;
 use clawutils::cli::budget::{BodyArgs, RequestArgs, WindowArgs};
 use clawutils::cli::endpoint::ConnectionArgs;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::{
     CassetteArgs, FailuresArgs, LimitArgs, LimitTurnsArgs, PatienceArgs,
 };
+use clawutils::cli::walk_error;
 use clawutils::exit::{Exit, fail};
 use clawutils::messages::rebuild::RebuildOptions;
 use clawutils::provider::cassette::Cassette;
 use clawutils::settings::values::{positive, seconds};
 use clawutils::settings::{Setting, SettingValue};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
+use walkdir::WalkDir;
 
 /// The turns whose replies are requested again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,12 +189,32 @@ impl CallArgs {
             .iter()
             .filter(|(setting, _)| !matches!(setting.key.as_str(), "log" | "config" | "profile"));
         let values: Vec<_> = values.map(|(setting, value)| (&setting.key, &value.texts)).collect();
-        let cassette = self.cassette.replay.as_ref().map(std::fs::metadata);
-        let recorded = cassette.and_then(|meta| meta.ok()?.modified().ok());
+        let recorded = self.cassette.replay.as_deref().map(version).transpose()?;
         let (request, body) = (self.request.read()?, self.body.read()?);
         Ok(format!(
             "{turns:?} {compare:?} {repeat} {pass_rate} {update} {deadline:?} {values:?} \
              {recorded:?} {request:?} {body:?}"
         ))
     }
+}
+
+/// Returns a hash of the paths, sizes and modification times of all files in a directory of recordings. It changes when a
+/// recording changes.
+///
+/// # Errors
+/// Fails with 74 or 77 if the directory cannot be read.
+fn version(directory: &Path) -> anyhow::Result<String> {
+    let mut hash = Sha256::new();
+    for entry in WalkDir::new(directory).sort_by_file_name() {
+        let entry = entry.map_err(|error| walk_error(error, directory))?;
+        let meta = entry.path().metadata();
+        let meta = meta.with_context(|| format!("cannot read '{}'", entry.path().display()))?;
+        let path = entry.path().as_os_str().as_bytes();
+        hash.update(path.len().to_be_bytes());
+        hash.update(path);
+        for number in [meta.size().cast_signed(), meta.mtime(), meta.mtime_nsec()] {
+            hash.update(number.to_be_bytes());
+        }
+    }
+    Ok(format!("{:x?}", hash.finalize()))
 }
