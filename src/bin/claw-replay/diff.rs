@@ -43,8 +43,8 @@ impl DiffArgs {
     /// Compares both sides and returns the exit status.
     ///
     /// # Errors
-    /// Fails with 74 or 77 if a side cannot be read, 65 if it is neither a directory nor a file of reports, and 2 if
-    /// one is a directory and the other is not.
+    /// Fails with 74 or 77 if a side cannot be read, 65 if it is neither a directory nor a file of reports, 2 if one is
+    /// a directory and the other is not, and 1 if both are directories without transcripts.
     pub fn run(self, log: Log) -> anyhow::Result<Exit> {
         let DiffArgs { a, b, globs, work } = self;
         let totals = match (is_directory(&a)?, is_directory(&b)?) {
@@ -55,8 +55,13 @@ impl DiffArgs {
                 let side = |path: &OsString| if in_a.contains(path) { &a } else { &b };
                 let files = in_a.union(&in_b).map(|path| side(path).join(path)).collect();
                 let both = in_a.intersection(&in_b).cloned().collect();
+                let none = format!("no transcripts in '{}' and '{}'", a.display(), b.display());
                 let mode = Diff { a, b, both, check: Check::default() };
-                run::run_on(mode, (Paths::of(files), None), &work, log)?
+                let totals = run::run_on(mode, (Paths::of(files), None), &work, log)?;
+                if totals.all() == 0 {
+                    return fail(Exit::Failed, none + "; check the paths and --glob");
+                }
+                totals
             }
             (false, false) => reports::compare(&a, &b, &work)?,
             _ => {

@@ -143,3 +143,13 @@ fn unreadable_files_are_also_named_by_their_path_below_the_directory() {
         ["removed", "added"]
     );
 }
+
+#[test]
+fn two_directories_without_transcripts_are_an_error() {
+    let sandbox = Sandbox::new();
+    sandbox.sh("mkdir a b").assert().success();
+    let run = diff(&sandbox, &["a", "b"]).code(1);
+    run.stderr(contains("no transcripts in 'a' and 'b'; check the paths and --glob"));
+    sandbox.write("b/s.jsonl", transcript(1));
+    diff(&sandbox, &["a", "b"]).code(1).stderr("");
+}
