@@ -302,12 +302,18 @@ fn a_failed_call_is_made_again_by_the_next_run() {
 }
 
 #[test]
-fn reports_are_made_again_if_a_recording_has_changed() {
+fn reports_are_made_again_if_a_recording_or_the_prices_have_changed() {
     let sandbox = Sandbox::new();
     turns(&sandbox, "d/a.jsonl", &["one"]);
-    let args = ["--replay", "tape", "--state", "state.jsonl", "d"];
+    let price = |price: u64| {
+        sandbox.write("prices", format!("* {price} 0 0 {price}\n"));
+    };
+    price(1);
+    let args = ["--replay", "tape", "--state", "state.jsonl", "--prices", "prices", "d"];
     let passed = offline(&sandbox, &args).success();
     assert_eq!(offline(&sandbox, &args).success().stdout_text(), passed.stdout_text());
+    price(20);
+    assert_ne!(offline(&sandbox, &args).success().stdout_text(), passed.stdout_text());
     // The directory of the recordings does not change.
     sandbox.sh("sed -i 's/message: one/message: two/' tape/*/body").assert().success();
     let run = offline(&sandbox, &args).code(1);

@@ -189,24 +189,31 @@ impl CallArgs {
             .iter()
             .filter(|(setting, _)| !matches!(setting.key.as_str(), "log" | "config" | "profile"));
         let values: Vec<_> = values.map(|(setting, value)| (&setting.key, &value.texts)).collect();
-        let recorded = self.cassette.replay.as_deref().map(version).transpose()?;
+        let files = [
+            &self.cassette.replay,
+            &self.limits.prices,
+            &self.model.models,
+            &self.failures.failures,
+        ];
+        let files = files.into_iter().flatten().map(|path| version(path));
+        let files = files.collect::<Result<Vec<_>, _>>()?;
         let (request, body) = (self.request.read()?, self.body.read()?);
         Ok(format!(
             "{turns:?} {compare:?} {repeat} {pass_rate} {update} {deadline:?} {values:?} \
-             {recorded:?} {request:?} {body:?}"
+             {files:?} {request:?} {body:?}"
         ))
     }
 }
 
-/// Returns a hash of the paths, sizes and modification times of all files in a directory of recordings. It changes when a
-/// recording changes.
+/// Returns a hash of the paths, sizes and modification times of a file, or of all files in a directory. It changes when
+/// one of them changes.
 ///
 /// # Errors
-/// Fails with 74 or 77 if the directory cannot be read.
-fn version(directory: &Path) -> anyhow::Result<String> {
+/// Fails with 74 or 77 if one cannot be read.
+fn version(path: &Path) -> anyhow::Result<String> {
     let mut hash = Sha256::new();
-    for entry in WalkDir::new(directory).sort_by_file_name() {
-        let entry = entry.map_err(|error| walk_error(error, directory))?;
+    for entry in WalkDir::new(path).sort_by_file_name() {
+        let entry = entry.map_err(|error| walk_error(error, path))?;
         let meta = entry.path().metadata();
         let meta = meta.with_context(|| format!("cannot read '{}'", entry.path().display()))?;
         let path = entry.path().as_os_str().as_bytes();
