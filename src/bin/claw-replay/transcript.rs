@@ -43,9 +43,10 @@ impl OpenFile {
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
         let (meta, file) = match opened.and_then(|file| Ok((file.metadata()?, file))) {
-            Err(error) if error.kind() == ErrorKind::NotFound && ends_in_return(path) => {
-                let advice =
-                    "the path ends in a carriage return, so convert the list with tr -d '\\r'";
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let Some(advice) = advice(path) else {
+                    return Err(error).with_context(|| format!("cannot read '{name}'"));
+                };
                 return fail(Exit::Io, format!("cannot read '{name}': no such file; {advice}"));
             }
             opened => opened.with_context(|| format!("cannot read '{name}'"))?,
@@ -83,9 +84,16 @@ impl OpenFile {
     }
 }
 
-/// Returns true if a path ends in a carriage return, as in a list of paths with Windows line endings.
-fn ends_in_return(path: &Path) -> bool {
-    path.as_os_str().as_bytes().ends_with(b"\r")
+/// Returns what to do about a path that does not exist, if it shows what is wrong with it.
+fn advice(path: &Path) -> Option<&'static str> {
+    match path.as_os_str().as_bytes() {
+        b"-" => Some("claw-check reads a transcript from standard input, --files-from - a list"),
+        // The list has Windows line endings.
+        [.., b'\r'] => {
+            Some("the path ends in a carriage return, so convert the list with tr -d '\\r'")
+        }
+        _ => None,
+    }
 }
 
 /// Returns the offset of the first line that is longer than [`MAX_LINE`]. Searches backwards for a line feed from where

@@ -188,3 +188,12 @@ fn an_output_never_replaces_a_transcript() {
     sandbox.write("empty.xml", "");
     check(&sandbox, &["--junit", "empty.xml", "a.jsonl"]).success();
 }
+
+#[test]
+fn standard_input_is_not_a_transcript() {
+    let sandbox = Sandbox::new();
+    let run = check(&sandbox, &["-"]).code(1);
+    let message = run.report()["message"].clone();
+    let advice = "no such file; claw-check reads a transcript from standard input";
+    assert!(message.as_str().is_some_and(|it| it.contains(advice)), "{message}");
+}
