@@ -148,14 +148,59 @@ fn a_failed_worker_and_wrong_options_are_reported() {
     // The option is reported once, not by each worker.
     let lines: Vec<&str> = run.stderr_text().lines().collect();
     assert!(matches!(lines[..], [line] if line.contains("try --window")), "{run}");
-    let refused = parallel(&sandbox, "1/one", &["check", "--state", "s"]).assert();
-    refused.code(2).stderr(contains("cannot use --state"));
-    sandbox
-        .cmd("claw-replay-parallel")
-        .arg("check")
-        .assert()
-        .code(2)
-        .stderr(contains("the mode is missing"));
+}
+
+#[test]
+fn parallel_refuses_what_workers_cannot_use_before_they_start() {
+    if !has_tool("parallel") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 1);
+    sandbox.sh("mkdir empty").assert().success();
+    let refused = |args: &[&str], text: &str| {
+        let command = sandbox.cmd("claw-replay-parallel").args(args);
+        let run = command.write_stdin("d/0/000.jsonl\n").assert().code(2).stdout("");
+        assert_eq!(run.stderr_text(), format!("claw-replay-parallel: {text}\n"));
+    };
+    for operand in ["missing", "empty", "d", "d/0/000.jsonl"] {
+        let text = "paths are read from standard input, but the mode has operands; leave them out";
+        refused(&["--", "check", operand], text);
+        refused(&["--", "call", "--provider", "offline", operand], text);
+    }
+    for option in ["--state", "--fail-fast", "--shard=1/2", "--jobs", "--files-from", "-0"] {
+        let text = format!("cannot use {option} with several workers; leave it out");
+        refused(&["-j", "1", "--", "check", option], &text);
+    }
+    for option in ["--dry-run", "--joblog=jobs"] {
+        let text = format!("cannot use {option} with several workers; leave it out");
+        refused(&[option, "--", "check"], &text);
+    }
+    for mode in ["diff", "merge", "--quiet"] {
+        let text = format!("cannot use the mode '{mode}'; give check, guard or call");
+        refused(&["--", mode], &text);
+    }
+    for args in [&["check"][..], &["--"]] {
+        refused(args, "-- and the mode are missing; see claw-replay-parallel --help");
+    }
+    let run = sandbox.cmd("claw-replay-parallel").args(["--bogus", "--", "check"]).assert().code(2);
+    assert!(run.stderr_text().starts_with("Unknown option: bogus\n"), "{run}");
+    assert!(!run.stderr_text().contains("claw-replay"), "{run}");
+}
+
+#[test]
+fn parallel_prints_its_version_and_reports_a_missing_claw_replay() {
+    if !has_tool("parallel") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let version = concat!("claw-replay-parallel ", env!("CARGO_PKG_VERSION"), "\n");
+    sandbox.cmd("claw-replay-parallel").arg("--version").assert().success().stdout(version);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/claw-replay-parallel");
+    sandbox.program("parallel", "exit 0");
+    let command = sandbox.sh("PATH=bin exec /bin/sh \"$1\" -- check").arg("sh").arg(script);
+    let text = "claw-replay-parallel: claw-replay is not installed; install it\n";
+    command.assert().code(69).stdout("").stderr(text);
 }
 
 #[test]
