@@ -7,5 +7,4 @@ function __fish_claw_replay_parallel
 end
 
 complete -c claw-replay-parallel -s h -l help -d 'Print help'
-complete -c claw-replay-parallel -s V -l version -d 'Print version'
 complete -c claw-replay-parallel -n 'contains -- -- (commandline -opc)' -f -a '(__fish_claw_replay_parallel)'
