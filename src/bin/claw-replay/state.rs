@@ -35,13 +35,8 @@ impl Key {
     /// Returns the key of the report on a transcript. `run` describes everything else that the report depends on.
     pub fn new(run: &str, path: &Path, meta: &Metadata) -> Key {
         let mut hash = Sha256::new();
-        for part in [run.as_bytes(), path.as_os_str().as_bytes()] {
-            hash.update(part.len().to_be_bytes());
-            hash.update(part);
-        }
-        for number in [meta.size().cast_signed(), meta.mtime(), meta.mtime_nsec()] {
-            hash.update(number.to_be_bytes());
-        }
+        hash_text(&mut hash, run.as_bytes());
+        hash_file(&mut hash, path, meta);
         let digits = |byte: &u8| [byte >> 4, byte & 15];
         let digit = |four: u8| char::from_digit(u32::from(four), 16).unwrap_or('0');
         Key(hash.finalize()[..DIGITS / 2].iter().flat_map(digits).map(digit).collect())
@@ -50,6 +45,19 @@ impl Key {
     /// Returns the first half of the key as a number.
     fn number(digits: &str) -> Option<u64> {
         u64::from_str_radix(digits.get(..16)?, 16).ok()
+    }
+}
+
+fn hash_text(hash: &mut Sha256, text: &[u8]) {
+    hash.update(text.len().to_be_bytes());
+    hash.update(text);
+}
+
+/// Adds the path of a file, its size and its modification time to a hash, which therefore changes when the file does.
+pub fn hash_file(hash: &mut Sha256, path: &Path, meta: &Metadata) {
+    hash_text(hash, path.as_os_str().as_bytes());
+    for number in [meta.size().cast_signed(), meta.mtime(), meta.mtime_nsec()] {
+        hash.update(number.to_be_bytes());
     }
 }
 

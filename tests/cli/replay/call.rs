@@ -311,7 +311,9 @@ fn reports_are_made_again_if_a_recording_or_the_prices_have_changed() {
     price(1);
     let args = ["--replay", "tape", "--state", "state.jsonl", "--prices", "prices", "d"];
     let passed = offline(&sandbox, &args).success();
+    let stored = sandbox.read_text("state.jsonl");
     assert_eq!(offline(&sandbox, &args).success().stdout_text(), passed.stdout_text());
+    assert_eq!(sandbox.read_text("state.jsonl"), stored, "the report was made again");
     price(20);
     assert_ne!(offline(&sandbox, &args).success().stdout_text(), passed.stdout_text());
     // The directory of the recordings does not change.

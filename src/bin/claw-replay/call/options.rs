@@ -6,6 +6,7 @@ use crate::call::compare::Comparison;
 use crate::call::limits::RunLimits;
 use crate::call::turns::Turn;
 use crate::run::RunArgs;
+use crate::state::hash_file;
 use anyhow::Context;
 use clawutils::cli::budget::{BodyArgs, RequestArgs, WindowArgs};
 use clawutils::cli::endpoint::ConnectionArgs;
@@ -21,8 +22,6 @@ use clawutils::settings::values::{positive, seconds};
 use clawutils::settings::{Setting, SettingValue};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 use walkdir::WalkDir;
@@ -216,12 +215,7 @@ fn version(path: &Path) -> anyhow::Result<String> {
         let entry = entry.map_err(|error| walk_error(error, path))?;
         let meta = entry.path().metadata();
         let meta = meta.with_context(|| format!("cannot read '{}'", entry.path().display()))?;
-        let path = entry.path().as_os_str().as_bytes();
-        hash.update(path.len().to_be_bytes());
-        hash.update(path);
-        for number in [meta.size().cast_signed(), meta.mtime(), meta.mtime_nsec()] {
-            hash.update(number.to_be_bytes());
-        }
+        hash_file(&mut hash, entry.path(), &meta);
     }
     Ok(format!("{:x?}", hash.finalize()))
 }
