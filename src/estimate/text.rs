@@ -112,8 +112,6 @@ struct Cost {
     pairs: &'static Pairs,
     sum: u64,
     last: char,
-    /// The class of `last`, unless that is ASCII.
-    class: u8,
 }
 
 impl Cost {
@@ -121,7 +119,7 @@ impl Cost {
         let (number, percent) = table(family);
         let table = &TABLES[number];
         let pairs = PAIRS[number].get_or_init(|| Pairs::new(table));
-        Cost { table, percent, pairs, sum: 0, last: START, class: 0 }
+        Cost { table, percent, pairs, sum: 0, last: START }
     }
 
     /// Adds the ASCII characters of `text` from the offset `at` on if they follow one. If `ESCAPED` is true, the text has
@@ -144,9 +142,8 @@ impl Cost {
     }
 
     fn add(&mut self, c: char) {
-        let before = if self.last.is_ascii() { class(self.last) } else { self.class };
-        self.class = class(c);
-        let weight = self.table[usize::from(GROUP[usize::from(before)])][usize::from(self.class)];
+        let before = GROUP[usize::from(class(self.last))];
+        let weight = self.table[usize::from(before)][usize::from(class(c))];
         let least = if c == self.last { least_for_repeated(c) } else { 0 };
         self.sum += u64::from(weight.max(least));
         self.last = c;
