@@ -1,8 +1,9 @@
 //! The runner: works on transcripts with several threads, and passes the reports on in the order of the paths.
 //!
-//! Each thread takes the next path and makes its report. If that is the next report in order, the thread passes it on,
-//! together with the reports after it that were waiting; otherwise, the report waits. A thread waits before it takes a
-//! path that is too far ahead of the next report, so the number of reports in memory is bounded.
+//! Each thread takes the next path and makes its report. Then it passes on the reports that are next in order, unless
+//! another thread is just doing this: that thread goes on until no report is next, so a thread never waits for the output
+//! of another. A thread waits before it takes a path that is too far ahead of the next report, so the number of reports
+//! in memory is bounded.
 
 use crate::paths::{FoundPath, PathArgs, Paths};
 use crate::report::{Report, Status};
@@ -130,7 +131,8 @@ pub fn run_on(
         strict: work.strict,
         ahead: AHEAD * jobs as u64,
         paths: Mutex::new((0, paths)),
-        order: Mutex::new(Order::new(work.sinks.open(work.strict)?, jobs)),
+        order: Mutex::new(Order { workers: jobs, ..Order::default() }),
+        reporter: Mutex::new(Some(work.sinks.open(work.strict)?)),
         changed: Condvar::new(),
         ended: Condvar::new(),
         is_over: AtomicBool::new(false),
@@ -167,12 +169,16 @@ struct Run {
     /// The number of paths that were taken, and the source of further ones.
     paths: Mutex<(u64, Paths)>,
     order: Mutex<Order>,
+    /// The output, locked by the thread that passes reports on. It is unlocked only while `order` is locked, so that this
+    /// thread sees each report that is added before. `None` at the end of the run.
+    reporter: Mutex<Option<Reporter>>,
     /// Signals to the threads that reports were passed on, or that the run is over.
     changed: Condvar,
     /// Signals to the main thread that the run is over. Waking it for each report takes as long as checking a small
     /// transcript.
     ended: Condvar,
     is_over: AtomicBool,
+    /// The number of reports that were passed on.
     done: AtomicU64,
     failed: AtomicU64,
 }
@@ -186,27 +192,16 @@ struct Made {
     key: Option<Key>,
 }
 
-/// Reports in the order of the paths.
+/// The reports that wait for an earlier one, and the state of the threads.
+#[derive(Default)]
 struct Order {
-    /// The number of the next report to pass on.
-    next: u64,
-    /// The complete reports that wait for that one, by number.
+    /// The complete reports that were not passed on, by number.
     waiting: BTreeMap<u64, Made>,
     /// True if a thread waits before it takes a path. Otherwise the system call that wakes threads is spared.
     has_waiter: bool,
-    /// `None` at the end of the run.
-    reporter: Option<Reporter>,
     /// The number of threads that are still working.
     workers: usize,
     error: Option<anyhow::Error>,
-}
-
-impl Order {
-    fn new(reporter: Reporter, workers: usize) -> Order {
-        let (next, waiting) = (0, BTreeMap::new());
-        let (has_waiter, reporter) = (false, Some(reporter));
-        Order { next, waiting, has_waiter, reporter, workers, error: None }
-    }
 }
 
 impl Run {
@@ -250,9 +245,8 @@ impl Run {
         let is_read = report.status != Status::Unreadable || report.is_not_a_transcript();
         let is_lasting = is_read && report.is_lasting;
         let made = Made { json: report.to_json(), report, key: key.filter(|_| is_lasting) };
-        let mut order = lock(&self.order);
-        if let Err(error) = self.deliver(&mut order, number, made) {
-            self.end(&mut order, Some(error));
+        if let Err(error) = self.deliver(number, made) {
+            self.end(&mut lock(&self.order), Some(error));
         }
     }
 
@@ -261,12 +255,15 @@ impl Run {
     fn take_path(&self) -> anyhow::Result<Option<(u64, FoundPath)>> {
         let mut paths = lock(&self.paths);
         let (number, source) = &mut *paths;
-        let is_far = |order: &mut Order| {
-            order.has_waiter = *number >= order.next + self.ahead && !self.is_over();
-            order.has_waiter
-        };
-        let order = self.changed.wait_while(lock(&self.order), is_far);
-        drop(order.unwrap_or_else(PoisonError::into_inner));
+        let is_far =
+            || *number >= self.done.load(Ordering::Relaxed) + self.ahead && !self.is_over();
+        if is_far() {
+            let must_wait = |order: &mut Order| {
+                order.has_waiter = is_far();
+                order.has_waiter
+            };
+            drop(self.changed.wait_while(lock(&self.order), must_wait));
+        }
         if self.is_over() {
             return Ok(None);
         }
@@ -298,35 +295,50 @@ impl Run {
         }
     }
 
-    /// Adds a complete report, and passes on all reports that are now next in order.
-    fn deliver(&self, order: &mut Order, number: u64, made: Made) -> anyhow::Result<()> {
+    /// Adds a complete report. Passes on all reports that are next in order, unless another thread is doing this.
+    fn deliver(&self, number: u64, made: Made) -> anyhow::Result<()> {
+        let mut order = lock(&self.order);
         order.waiting.insert(number, made);
-        let (first, mut lines) = (order.next, String::new());
-        while !self.is_over()
-            && let Some(Made { report, json, key }) = order.waiting.remove(&order.next)
-            && let Some(reporter) = &mut order.reporter
-        {
-            order.next += 1;
-            reporter.take(&report, &json)?;
-            lines.extend(key.map(|key| state::line(&key, &json)));
-            self.done.fetch_add(1, Ordering::Relaxed);
+        let Ok(mut reporter) = self.reporter.try_lock() else { return Ok(()) };
+        while let Some(reporter) = reporter.as_mut().filter(|_| !self.is_over()) {
+            let next = self.done.load(Ordering::Relaxed)..;
+            let ready: Vec<Made> = next.map_while(|next| order.waiting.remove(&next)).collect();
+            if ready.is_empty() {
+                break;
+            }
+            drop(order);
+            let is_stopped = self.pass_on(reporter, &ready)?;
+            order = lock(&self.order);
+            self.done.fetch_add(ready.len() as u64, Ordering::Relaxed);
+            if std::mem::take(&mut order.has_waiter) {
+                self.changed.notify_all();
+            }
+            if is_stopped {
+                self.end(&mut order, None);
+            }
+        }
+        drop(reporter);
+        Ok(())
+    }
+
+    /// Passes on the next reports. Returns true if the run must stop.
+    fn pass_on(&self, reporter: &mut Reporter, ready: &[Made]) -> anyhow::Result<bool> {
+        let (mut lines, mut is_stopped) = (String::new(), false);
+        for Made { report, json, key } in ready {
+            reporter.take(report, json)?;
+            lines.extend(key.as_ref().map(|key| state::line(key, json)));
             let is_failed = report.is_failure(self.strict);
             self.failed.fetch_add(u64::from(is_failed), Ordering::Relaxed);
-            if reporter.stops(&report, self.fail_fast) {
-                self.is_over.store(true, Ordering::Relaxed);
-                self.ended.notify_all();
+            is_stopped = reporter.stops(report, self.fail_fast);
+            if is_stopped {
+                break;
             }
         }
         if let Some(state) = self.state.as_ref().filter(|_| !lines.is_empty()) {
             state.append(&lines)?;
         }
-        if order.next > first {
-            if std::mem::take(&mut order.has_waiter) {
-                self.changed.notify_all();
-            }
-            order.reporter.as_mut().map_or(Ok(()), Reporter::flush)?;
-        }
-        Ok(())
+        reporter.flush()?;
+        Ok(is_stopped)
     }
 
     /// Ends the run. Of several errors, the first is kept.
@@ -346,8 +358,10 @@ impl Run {
     /// Waits for the end of the run, and completes the output.
     fn wait(&self) -> anyhow::Result<Totals> {
         let order = self.ended.wait_while(lock(&self.order), |_| !self.is_over());
-        let mut order = order.unwrap_or_else(PoisonError::into_inner);
-        match (order.error.take(), order.reporter.take()) {
+        let error = order.unwrap_or_else(PoisonError::into_inner).error.take();
+        // A thread may still be passing on reports.
+        let reporter = lock(&self.reporter).take();
+        match (error, reporter) {
             (Some(error), _) => Err(error),
             (None, reporter) => reporter.map_or(Ok(Totals::default()), Reporter::finish),
         }
