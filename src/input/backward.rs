@@ -326,7 +326,7 @@ fn line_around(input: &Input, at: u64, end: u64) -> anyhow::Result<(u64, Vec<u8>
             break;
         }
     }
-    let mut line = input.part(start, at)?;
+    let mut line = input.part(start, at)?.into_owned();
     let mut next = at;
     while next < end {
         let to = (next + PART).min(end);

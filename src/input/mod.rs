@@ -120,23 +120,25 @@ impl Input {
     /// # Errors
     /// Fails if it cannot be read.
     pub fn bytes(&self) -> anyhow::Result<Cow<'_, [u8]>> {
-        match self.in_memory() {
-            Some(bytes) => Ok(Cow::Borrowed(bytes)),
-            None => self.part(0, self.length).map(Cow::Owned),
-        }
+        self.part(0, self.length)
     }
 
-    /// Returns the bytes from offset `from` to `to`; fewer if the input ends before `to`.
+    /// Returns the bytes from offset `from` to `to`; fewer if the input ends before `to`. If they are in memory, they
+    /// are not copied.
     ///
     /// # Errors
     /// Fails if they cannot be read.
-    pub fn part(&self, from: u64, to: u64) -> anyhow::Result<Vec<u8>> {
+    pub fn part(&self, from: u64, to: u64) -> anyhow::Result<Cow<'_, [u8]>> {
+        if let Some(all) = self.in_memory() {
+            let at = |offset: u64| usize::try_from(offset).unwrap_or(all.len()).min(all.len());
+            return Ok(Cow::Borrowed(&all[at(from).min(at(to))..at(to)]));
+        }
         let read = || {
             let length = usize::try_from(to.saturating_sub(from)).map_err(io::Error::other)?;
             let mut bytes = vec![0; length];
             let read = self.read_at(from, &mut bytes)?;
             bytes.truncate(read);
-            Ok(bytes)
+            Ok(Cow::Owned(bytes))
         };
         self.named(read())
     }

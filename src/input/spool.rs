@@ -125,7 +125,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let input = spool(directory.path().to_owned()).unwrap();
         assert!(input.in_memory().is_none());
-        assert_eq!(input.part(PART as u64, PART as u64 + 4).unwrap(), b"x\"\"x");
+        assert_eq!(*input.part(PART as u64, PART as u64 + 4).unwrap(), *b"x\"\"x");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
         let error = spool(directory.path().join("none")).unwrap_err();
         let text = format!("{error:#}");

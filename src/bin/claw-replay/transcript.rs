@@ -9,7 +9,7 @@ use clawutils::messages::newest_model;
 use clawutils::record::Record;
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ impl OpenFile {
         } else {
             Input::file(&name, file).with_context(cannot)?
         };
-        if let Some(offset) = long_line(&input).with_context(cannot)? {
+        if let Some(offset) = long_line(&input)? {
             let (why, most) = ("is longer than", MAX_LINE >> 20);
             let advice = "claw-check can read it if there is enough memory";
             let text =
@@ -98,8 +98,8 @@ fn advice(path: &Path) -> Option<&'static str> {
 
 /// Returns the offset of the first line that is longer than [`MAX_LINE`]. Searches backwards for a line feed from where
 /// the longest allowed line would end, so that most of the input is not read.
-fn long_line(input: &Input) -> io::Result<Option<u64>> {
-    let (mut begin, mut part) = (0, vec![0; PART as usize]);
+fn long_line(input: &Input) -> anyhow::Result<Option<u64>> {
+    let mut begin = 0;
     while input.length - begin > MAX_LINE {
         let mut end = begin + MAX_LINE + 1;
         begin = loop {
@@ -107,9 +107,7 @@ fn long_line(input: &Input) -> io::Result<Option<u64>> {
                 return Ok(Some(begin));
             }
             let from = end.saturating_sub(PART).max(begin);
-            let length = usize::try_from(end - from).unwrap_or(part.len());
-            let read = input.read_at(from, &mut part[..length])?;
-            match memchr::memrchr(b'\n', &part[..read]) {
+            match memchr::memrchr(b'\n', &input.part(from, end)?) {
                 Some(feed) => break from + feed as u64 + 1,
                 None => end = from,
             }
