@@ -7,9 +7,11 @@ use clawutils::input::Input;
 use clawutils::input::lines::Lines;
 use clawutils::messages::newest_model;
 use clawutils::record::Record;
+use rustix::buffer::spare_capacity;
 use rustix::fs::OFlags;
+use rustix::io::retry_on_intr;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -64,12 +66,10 @@ impl OpenFile {
     /// Fails with 74 if it cannot be read, with 65 if it is not empty and contains no record, and with 1 if a line is
     /// too long.
     pub fn into_transcript(self) -> anyhow::Result<Transcript> {
-        let OpenFile { name, meta, path, mut file } = self;
+        let OpenFile { name, meta, path, file } = self;
         let cannot = || format!("cannot read '{name}'");
         let input = if meta.len() < LARGE {
-            let mut bytes = Vec::with_capacity(meta.len() as usize);
-            file.by_ref().take(meta.len()).read_to_end(&mut bytes).with_context(cannot)?;
-            Input::memory(&name, bytes)
+            Input::memory(&name, beginning(&file, meta.len() as usize).with_context(cannot)?)
         } else {
             Input::file(&name, file).with_context(cannot)?
         };
@@ -82,6 +82,17 @@ impl OpenFile {
         }
         Ok(Transcript { input: DialectArgs::default().open(input)?, name, path })
     }
+}
+
+/// Returns the first `length` bytes of a file; fewer if it is shorter by now. Its length is known, so this makes a single
+/// system call, whereas `read_to_end` makes three.
+fn beginning(file: &File, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length
+        && retry_on_intr(|| rustix::io::read(file, spare_capacity(&mut bytes)))? > 0
+    {}
+    bytes.truncate(length);
+    Ok(bytes)
 }
 
 /// Returns what to do about a path that does not exist, if it shows what is wrong with it.
