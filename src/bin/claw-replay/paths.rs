@@ -9,6 +9,7 @@ use clawutils::exit::{Error, Exit, fail};
 use foldhash::fast::RandomState;
 use glob::{MatchOptions, Pattern};
 use sha2::{Digest, Sha256};
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
@@ -216,7 +217,7 @@ struct Walk {
 
 impl Walk {
     fn new(directory: PathBuf) -> Walk {
-        let walk = WalkDir::new(&directory).sort_by_key(sort_key);
+        let walk = WalkDir::new(&directory).sort_by(compare);
         Walk { directory, entries: walk.into_iter() }
     }
 
@@ -256,13 +257,15 @@ pub fn below(directory: &Path, globs: &[Pattern]) -> anyhow::Result<BTreeSet<OsS
     found.map(relative).collect()
 }
 
-/// Returns the key by which the entries of a directory are sorted, so that all paths are in the order of their bytes.
-fn sort_key(entry: &DirEntry) -> Vec<u8> {
-    let mut key = entry.file_name().as_bytes().to_vec();
-    if entry.file_type().is_dir() {
-        key.push(b'/');
-    }
-    key
+/// Compares two entries of a directory by their paths, so that all paths are in the order of their bytes. The paths in
+/// a subdirectory go on with a slash.
+fn compare(one: &DirEntry, other: &DirEntry) -> Ordering {
+    let [one_path, other_path] = [one, other].map(|entry| entry.path().as_os_str().as_bytes());
+    let common = one_path.len().min(other_path.len());
+    let slash = |entry: &DirEntry| entry.file_type().is_dir().then_some(&b'/');
+    let rest = one_path[common..].iter().chain(slash(one));
+    let other_rest = other_path[common..].iter().chain(slash(other));
+    one_path[..common].cmp(&other_path[..common]).then_with(|| rest.cmp(other_rest))
 }
 
 /// Returns true if a pattern matches the name of a file, or its path below `directory` if the pattern has a slash.
