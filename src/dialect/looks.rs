@@ -149,6 +149,12 @@ pub fn of(input: &Input) -> anyhow::Result<Looks> {
 fn of_ends(input: &Input) -> anyhow::Result<Option<Looks>> {
     let length = input.length;
     let near = input.part(0, length.min(NEAR))?;
+    // The first line nearly always suffices.
+    let first = memchr::memchr(b'\n', &near).unwrap_or_default();
+    let first = Objects::of(input, 0..first as u64)?;
+    if first.decided.is_some() {
+        return Ok(first.decided);
+    }
     let feed = memchr::memrchr(b'\n', &near).unwrap_or_default();
     let near = Objects::of(input, 0..feed as u64)?;
     if near.decided.is_some() || length <= EXAMINED {
