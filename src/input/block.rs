@@ -220,6 +220,9 @@ impl WholeLines {
         }
         let all = &self.block.bytes()[..self.length];
         let text = simdutf8::basic::from_utf8(all).ok();
+        // Otherwise these would grow several times, even for a small input.
+        self.spans.reserve(64);
+        self.lines.reserve(16);
         let mut scanner = Scanner { parts, spans: &mut self.spans, outline: &mut self.outline };
         let mut begin = 0;
         while begin < all.len() {
