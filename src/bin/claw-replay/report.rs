@@ -165,7 +165,8 @@ impl Report {
 
     /// Returns the report as one line of JSON, without a line feed. Control characters are escaped.
     pub fn to_json(&self) -> String {
-        let json = Members::new()
+        // Most reports fit, so the text is not copied while it grows.
+        let json = Members::with_capacity(1000)
             .string("path", &self.path)
             .string("mode", &self.mode)
             .string("status", self.status.name())
