@@ -66,7 +66,9 @@ impl<'a> CommandLine<'a> {
         if let [_, word] = arguments
             && (word == "--help" || word == "--version")
         {
-            return Err(help(command.mut_args(without_value_of_variable), arguments));
+            // The text contains nothing of the subcommands' options, so global options need not be copied into each.
+            let change = |arg| without_value_of_variable(arg).global(false);
+            return Err(help(command.mut_args(change), arguments));
         }
         let command = with_negative_numbers(command);
         let mut flags = with_flags_alone(&command);

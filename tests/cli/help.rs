@@ -1,6 +1,7 @@
-//! All programs: `--help` ends with two examples that work.
+//! All programs: `--help` ends with two examples that work, and is the same after another option.
 
 use serde_json::json;
+use std::path::Path;
 
 use crate::common::{AssertExt, Sandbox};
 use crate::man::{can_run, programs};
@@ -90,4 +91,18 @@ fn help_ends_with_two_examples_that_work() {
         }
     }
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+#[test]
+fn help_is_the_same_after_another_option() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin");
+    let is_compiled = |program: &&String| sources.join(program).is_dir() && can_run(program);
+    for program in programs().iter().filter(is_compiled) {
+        for asked in ["--help", "--version"] {
+            let text = |options: &[&str]| {
+                Sandbox::new().cmd(program).args(options).assert().success().stdout_text()
+            };
+            assert_eq!(text(&[asked]), text(&["--log=text", asked]), "{program} {asked}");
+        }
+    }
 }
