@@ -8,6 +8,7 @@
 //! - A setting that may be repeated is a list. One place gives the whole list; lists are not merged.
 
 use crate::exit::{Error, Exit};
+use crate::settings::deferred::is_about_whole_program;
 use crate::settings::file::ConfigFile;
 use crate::settings::{
     Origin, Setting, SettingValue, ValueKind, Variables, mistakes, opposite, opposite_id,
@@ -61,12 +62,9 @@ impl<'a> CommandLine<'a> {
         command: Command,
         arguments: &'a [OsString],
     ) -> Result<CommandLine<'a>, CommandLineError> {
-        // This text needs only the options of the program itself. Preparing those of all subcommands would take longer
-        // than everything else.
-        if let [_, word] = arguments
-            && (word == "--help" || word == "--version")
-        {
-            // The text contains nothing of the subcommands' options, so global options need not be copied into each.
+        if is_about_whole_program(arguments) {
+            // The text contains nothing of the subcommands' options: there is no need to prepare those, or to copy global
+            // options into each subcommand.
             let change = |arg| without_value_of_variable(arg).global(false);
             return Err(help(command.mut_args(change), arguments));
         }

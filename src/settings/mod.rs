@@ -7,6 +7,7 @@
 //! text of the file.
 
 pub mod decide;
+pub mod deferred;
 pub mod file;
 pub mod mistakes;
 pub mod place;

@@ -27,7 +27,7 @@ pub enum FailOn {
     Note,
 }
 
-/// Check that transcripts are sound, can be sent and fit the window
+/// The options of check.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckArgs {
     /// Also check that the messages fit this context window, in tokens; separate several with commas

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// The maximum length of a value in a message, in characters.
 const MAX_VALUE: usize = 100;
 
-/// Compare two directories of transcripts, or the reports of two runs
+/// The options of diff.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DiffArgs {
     /// Directory of transcripts, or file of reports

@@ -20,6 +20,7 @@ use crate::guard::GuardArgs;
 use crate::merge::MergeArgs;
 use clap::{Parser, Subcommand};
 use clawutils::cli::{self, LogArgs, arguments};
+use clawutils::settings::deferred::Deferred;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -41,11 +42,16 @@ struct Args {
 
 #[derive(Subcommand)]
 enum ModeArgs {
-    Check(CheckArgs),
-    Guard(GuardArgs),
-    Call(Box<CallArgs>),
-    Diff(DiffArgs),
-    Merge(MergeArgs),
+    /// Check that transcripts are sound, can be sent and fit the window
+    Check(Deferred<CheckArgs>),
+    /// Report at which turns context windows would overflow, and what the guard would do
+    Guard(Deferred<GuardArgs>),
+    /// Request the replies of transcripts again and compare them with the recorded ones
+    Call(Deferred<Box<CallArgs>>),
+    /// Compare two directories of transcripts, or the reports of two runs
+    Diff(Deferred<DiffArgs>),
+    /// Merge the reports of several runs, and write their results
+    Merge(Deferred<MergeArgs>),
 }
 
 fn main() -> ExitCode {
@@ -53,13 +59,13 @@ fn main() -> ExitCode {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-replay");
         match args.mode {
-            ModeArgs::Check(check) => run::run(check.mode()?, check.run, log),
-            ModeArgs::Guard(guard) => run::run(guard.mode()?, guard.run, log),
-            ModeArgs::Call(call) => {
+            ModeArgs::Check(Deferred(check)) => run::run(check.mode()?, check.run, log),
+            ModeArgs::Guard(Deferred(guard)) => run::run(guard.mode()?, guard.run, log),
+            ModeArgs::Call(Deferred(call)) => {
                 run::run(call.mode(&arguments::decided::<Args>()?)?, call.run, log)
             }
-            ModeArgs::Diff(diff) => diff.run(log),
-            ModeArgs::Merge(merge) => merge.run(log),
+            ModeArgs::Diff(Deferred(diff)) => diff.run(log),
+            ModeArgs::Merge(Deferred(merge)) => merge.run(log),
         }
     })
 }

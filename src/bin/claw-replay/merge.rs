@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 
-/// Merge the reports of several runs, and write their results
+/// The options of merge.
 #[derive(Clone, Debug, clap::Args)]
 pub struct MergeArgs {
     /// Files with reports; `-` or none is standard input

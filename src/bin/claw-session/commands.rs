@@ -18,6 +18,7 @@ use clawutils::printable::printable;
 use clawutils::session::resolve::{Found, exact, resolve};
 use clawutils::session::store::Store;
 use clawutils::session::{SessionEntry, name, time};
+use clawutils::settings::deferred::Deferred;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,35 +38,35 @@ pub struct Shared {
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Command {
     /// Make a session, which becomes the current session of its agent, and print its id
-    New(make::New),
+    New(Deferred<make::New>),
     /// List sessions, the most recently active first
-    List(list::List),
+    List(Deferred<list::List>),
     /// Print the path of a session's transcript
-    Path(find::Path),
+    Path(Deferred<find::Path>),
     /// Print the id of the current session
-    Current(find::Current),
+    Current(Deferred<find::Current>),
     /// Make a session the current session of its agent, and print its id
-    Switch(find::Switch),
+    Switch(Deferred<find::Switch>),
     /// Change the label of a session, or print it
-    Label(make::Label),
+    Label(Deferred<make::Label>),
     /// Show the last records of a session, one line each
-    History(history::History),
+    History(Deferred<history::History>),
     /// Show the names, the path and statistics of a session
-    Status(status::Status),
+    Status(Deferred<status::Status>),
     /// Copy a session or its beginning into a new session, and print the id of the copy
-    Fork(make::Fork),
+    Fork(Deferred<make::Fork>),
     /// Import transcripts of other programs, and print the ids of their sessions
-    Import(import::Import),
+    Import(Deferred<import::Import>),
     /// Write a session in the form of another program
-    Export(export::Export),
+    Export(Deferred<export::Export>),
     /// Delete a session, and print the path of its transcript
-    Delete(remove::Delete),
+    Delete(Deferred<remove::Delete>),
     /// Delete sessions beyond a limit of age or number, and print the paths of their transcripts
-    Expire(remove::Expire),
+    Expire(Deferred<remove::Expire>),
     /// Rebuild the indexes
-    Reindex(list::Reindex),
+    Reindex(Deferred<list::Reindex>),
     /// Hold the turn lock of a session while a command runs
-    Lock(lock::Lock),
+    Lock(Deferred<lock::Lock>),
 }
 
 /// The context of a command: the store, the agent and the log.
@@ -133,21 +134,21 @@ impl Command {
 
     fn act(self, place: &SessionPlace) -> anyhow::Result<ExitCode> {
         let exit = match self {
-            Command::New(new) => new.run(place),
-            Command::List(list) => list.run(place),
-            Command::Path(path) => path.run(place),
-            Command::Current(current) => current.run(place),
-            Command::Switch(switch) => switch.run(place),
-            Command::Label(label) => label.run(place),
-            Command::History(history) => history.run(place),
-            Command::Status(status) => status.run(place),
-            Command::Fork(fork) => fork.run(place),
-            Command::Import(import) => import.run(place),
-            Command::Export(export) => export.run(place),
-            Command::Delete(delete) => delete.run(place),
-            Command::Expire(expire) => expire.run(place),
-            Command::Reindex(reindex) => reindex.run(place),
-            Command::Lock(lock) => return lock.run(place),
+            Command::New(Deferred(new)) => new.run(place),
+            Command::List(Deferred(list)) => list.run(place),
+            Command::Path(Deferred(path)) => path.run(place),
+            Command::Current(Deferred(current)) => current.run(place),
+            Command::Switch(Deferred(switch)) => switch.run(place),
+            Command::Label(Deferred(label)) => label.run(place),
+            Command::History(Deferred(history)) => history.run(place),
+            Command::Status(Deferred(status)) => status.run(place),
+            Command::Fork(Deferred(fork)) => fork.run(place),
+            Command::Import(Deferred(import)) => import.run(place),
+            Command::Export(Deferred(export)) => export.run(place),
+            Command::Delete(Deferred(delete)) => delete.run(place),
+            Command::Expire(Deferred(expire)) => expire.run(place),
+            Command::Reindex(Deferred(reindex)) => reindex.run(place),
+            Command::Lock(Deferred(lock)) => return lock.run(place),
         }?;
         Ok(exit.into())
     }

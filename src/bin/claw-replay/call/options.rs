@@ -68,7 +68,7 @@ impl TurnChoice {
     }
 }
 
-/// Request the replies of transcripts again and compare them with the recorded ones
+/// The options of call.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CallArgs {
     /// Turns whose replies to request again: all, last, or numbers separated by commas
