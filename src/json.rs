@@ -17,11 +17,11 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-pub(crate) use text::escaped_char;
 pub use text::{
     escape, escape_line_breaks, is_blank, on_one_line, push_quoted, quote, replace_lone_surrogates,
     string, unescaped,
 };
+pub(crate) use text::{escaped_char, is_plain};
 
 /// An object, as its members in file order. Each value is a slice of the object's text.
 #[derive(Clone, Debug)]

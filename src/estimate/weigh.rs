@@ -174,6 +174,11 @@ impl Weigher {
 
     /// Returns the weight of a block without the images in a tool result, and the weight of those images.
     fn with_images(self, block: &Block<'_>) -> (u64, u64) {
+        match (&block.kind, block.raw.value()) {
+            (BlockKind::Text | BlockKind::Blank, Some(text)) => return (self.string(text), 0),
+            (BlockKind::ToolResult { .. }, Some(content)) => return self.result(content),
+            _ => {}
+        }
         let Ok(object) = Object::parse(&block.raw) else { return (0, 0) };
         let string = |name: &str| object.get(name).map_or(0, |value| self.string(value));
         let own = match block.kind {
@@ -183,8 +188,7 @@ impl Weigher {
                 self.ours(|| self.fixed(self.overheads().call) + string("name")) + input
             }
             BlockKind::ToolResult { .. } => {
-                let (own, images) = object.get("content").map_or((0, 0), |raw| self.result(raw));
-                return (self.ours(|| self.fixed(self.overheads().result)) + own, images);
+                return self.result(object.get("content").unwrap_or("[]"));
             }
             BlockKind::Thinking { .. } => {
                 let is_redacted = object.get("thinking").is_none();
@@ -205,15 +209,16 @@ impl Weigher {
         }
     }
 
-    /// Returns the weight of a result's content without its images, and that of the images.
+    /// Returns the weight of a result with this content without its images, and that of the images.
     fn result(self, raw: &str) -> (u64, u64) {
+        let overhead = self.ours(|| self.fixed(self.overheads().result));
         if raw.starts_with('"') {
-            return (self.string(raw), 0);
+            return (overhead + self.string(raw), 0);
         }
         if self.method == Method::Chars4 {
-            return (0, 0);
+            return (overhead, 0);
         }
-        let (mut own, mut images) = (0, 0);
+        let (mut own, mut images) = (overhead, 0);
         for block in elements(raw).unwrap_or_default().into_iter().flat_map(Block::parse) {
             let weight = self.block(&block);
             *if block.kind == BlockKind::Media { &mut images } else { &mut own } += weight;

@@ -111,7 +111,7 @@ pub fn push_quoted(json: &mut String, text: &str) {
 
 /// Returns true if a JSON string can contain `text` without escapes. The loop examines every byte so that the
 /// compiler can vectorise it.
-fn is_plain(text: &str) -> bool {
+pub(crate) fn is_plain(text: &str) -> bool {
     let is_plain = |byte| matches!(byte, 0x20..=0x7E) & (byte != b'"') & (byte != b'\\');
     text.bytes().fold(true, |all, byte| all & is_plain(byte))
 }

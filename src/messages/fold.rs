@@ -18,7 +18,7 @@ mod results;
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Findings};
 use crate::id::{ById, Id};
-use crate::json::write::{member, opening};
+use crate::json::write::Members;
 use crate::json::{self, Object};
 use crate::messages::Message;
 pub use crate::messages::fold::results::NO_OUTPUT;
@@ -163,10 +163,11 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 self.assistant(content, meta, record);
             }
             Body::ToolUse { id, name, input } => {
-                let rest = [member!("name"), &*name, member!("input"), &*input, "}"];
-                let raw = join_block(opening!("type": "tool_use", "id"), &id, &rest);
+                let raw = Members::with_capacity(input.len() + name.len() + id.len() + 64);
+                let raw = raw.string("type", "tool_use").string("id", &id);
+                let raw = raw.raw("name", &name).raw("input", &input).into_json().into();
                 let kind = BlockKind::ToolUse { id: Id::from(id) };
-                self.call(Block { raw: Cow::Owned(raw), kind }, meta, record);
+                self.call(Block { raw, kind }, meta, record);
             }
             Body::ToolResult { id, content, is_error, pin } => {
                 meta.iter_mut().for_each(|meta| meta.pin = pin);
@@ -371,17 +372,6 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let RecordName { id, place } = source;
         self.findings.push(Finding { rule, place, id: Some(id), message: what.into() });
     }
-}
-
-/// Joins the JSON of a block: `before`, the quoted id, and `rest`. Reserves the memory first, because content can be
-/// long.
-fn join_block(before: &str, id: &str, rest: &[&str]) -> String {
-    let length: usize = rest.iter().map(|part| part.len()).sum();
-    let mut raw = String::with_capacity(before.len() + id.len() + 2 + length);
-    raw.push_str(before);
-    json::push_quoted(&mut raw, id);
-    rest.iter().for_each(|part| raw.push_str(part));
-    raw
 }
 
 /// Returns true if a block was redacted: its record has the member `redacted`, and the block contains the mark.

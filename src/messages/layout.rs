@@ -13,7 +13,6 @@ use crate::messages::view::EffectiveCompaction;
 use crate::messages::{Message, summary};
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::scale::Scale;
-use std::borrow::Cow;
 use std::io;
 
 /// The text of the error result that is added for a tool call that was never answered.
@@ -165,7 +164,7 @@ fn with_call_id<'b>(answer: PendingResult<'b>, id: &Id) -> (Block<'b>, Option<Bo
 fn rename(block: &mut Block<'_>, member: &str, id: &Id) {
     if let Ok(object) = Object::parse(&block.raw) {
         let raw = object.with(member, &quote(id));
-        block.raw = Cow::Owned(raw);
+        block.raw = raw.into();
     }
     match &mut block.kind {
         BlockKind::ToolUse { id: own } | BlockKind::ToolResult { id: own } => own.clone_from(id),
@@ -183,5 +182,5 @@ fn call_record(block: &Block<'_>, id: &Id) -> String {
 fn interrupted_result(id: &Id) -> Block<'static> {
     let raw = Members::of_type("tool_result").string("tool_use_id", id);
     let raw = raw.string("content", INTERRUPTED).bool("is_error", true);
-    Block { raw: Cow::Owned(raw.into_json()), kind: BlockKind::ToolResult { id: id.clone() } }
+    Block { raw: raw.into_json().into(), kind: BlockKind::ToolResult { id: id.clone() } }
 }

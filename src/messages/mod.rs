@@ -28,6 +28,7 @@ use crate::exit::{Error, Exit};
 use crate::input::line::{self, without_mark};
 use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
+use crate::record::block_text::MAX_PIECES;
 use crate::record::content::{Block, BlockKind, Content, Role};
 pub use meta::Meta;
 pub use model::newest_model;
@@ -211,9 +212,9 @@ impl<'a> Message<'a> {
         out: &mut impl Write,
     ) -> io::Result<()> {
         let meta = self.meta_if(meta);
-        // Two slices for each block: its text and a comma. Most messages have few blocks, and need no allocation.
-        let most = 8 + 2 * self.content.blocks().len();
-        let (mut few, mut many) = ([IoSlice::new(b""); 16], Vec::new());
+        // The slices of each block are its text and a comma. Most messages have few blocks, and need no allocation.
+        let most = 8 + (MAX_PIECES + 1) * self.content.blocks().len();
+        let (mut few, mut many) = ([IoSlice::new(b""); 32], Vec::new());
         let slices = if most <= few.len() {
             &mut few[..]
         } else {

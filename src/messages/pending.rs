@@ -6,8 +6,8 @@ use crate::json;
 use crate::messages::meta::Meta;
 use crate::messages::reply::ReplyState;
 use crate::record::Record;
+use crate::record::block_text::BlockText;
 use crate::record::content::{Block, Content, Role};
-use std::borrow::Cow;
 
 /// A tool result that is assigned to a call, or waits for one.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(super) struct PendingResult<'b> {
     /// The id of its call, as it is on disk.
     pub(super) id: Id,
     /// The JSON of the result's block, with this id.
-    pub(super) raw: Cow<'b, str>,
+    pub(super) raw: BlockText<'b>,
     /// The `_meta` of the result, if it was asked for.
     pub(super) meta: Option<Box<Meta>>,
     /// The offset of the view record that shortens the result; 0 if there is none.
@@ -25,7 +25,7 @@ pub(super) struct PendingResult<'b> {
 impl PendingResult<'_> {
     /// Returns the result with owned data.
     pub(super) fn into_owned(self) -> PendingResult<'static> {
-        PendingResult { raw: Cow::Owned(self.raw.into_owned()), ..self }
+        PendingResult { raw: self.raw.into_owned(), ..self }
     }
 }
 

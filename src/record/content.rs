@@ -2,8 +2,8 @@
 
 use crate::id::Id;
 use crate::json::scan::Scan;
-use crate::json::write::Members;
 use crate::json::{self, Object};
+use crate::record::block_text::BlockText;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -65,7 +65,7 @@ pub enum BlockKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
     /// The block's JSON text.
-    pub raw: Cow<'a, str>,
+    pub raw: BlockText<'a>,
     /// The kind of the block.
     pub kind: BlockKind,
 }
@@ -78,13 +78,13 @@ impl<'a> Block<'a> {
     pub fn parse(raw: impl Into<Cow<'a, str>>) -> Result<Block<'a>, String> {
         let raw = raw.into();
         let kind = block_kind(&raw)?;
-        Ok(Block { raw, kind })
+        Ok(Block { raw: raw.into(), kind })
     }
 
     /// Returns the block with owned data.
     #[must_use]
     pub fn into_owned(self) -> Block<'static> {
-        Block { raw: Cow::Owned(self.raw.into_owned()), kind: self.kind }
+        Block { raw: self.raw.into_owned(), kind: self.kind }
     }
 
     /// Creates a text block.
@@ -95,10 +95,8 @@ impl<'a> Block<'a> {
 
     /// Creates a text block from a JSON string, whose bytes it keeps.
     fn from_quoted(quoted: &str) -> Block<'static> {
-        let raw = Members::with_capacity(quoted.len() + 21).string("type", "text");
-        let raw = raw.raw("text", quoted).into_json();
         let kind = if json::is_blank(quoted) { BlockKind::Blank } else { BlockKind::Text };
-        Block { raw: Cow::Owned(raw), kind }
+        Block { raw: BlockText::of_text([BlockText::TEXT, quoted, "}"].concat()), kind }
     }
 
     /// Returns true for a tool result.
@@ -185,17 +183,17 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
 /// Returns the blocks of a list in which every element is a text block in the usual form, or `None`. This is the usual
 /// content of a reply, and it is read in one scan, where [`json::elements`] and [`Block::parse`] take two.
 fn text_blocks(raw: &str) -> Option<Vec<Block<'_>>> {
-    const BEGIN: &[u8] = br#"{"type":"text","text":"#;
     let bytes = raw.as_bytes();
     let (mut scan, mut blocks, mut at) = (Scan::new(raw), Vec::new(), 0);
     let mut before = b'[';
-    while bytes.get(at) == Some(&before) && bytes[at + 1..].starts_with(BEGIN) {
+    while bytes.get(at) == Some(&before) && bytes[at + 1..].starts_with(BlockText::TEXT.as_bytes())
+    {
         let begin = at + 1;
-        let text = begin + BEGIN.len();
+        let text = begin + BlockText::TEXT.len();
         let end = scan.string(text).filter(|end| bytes.get(*end) == Some(&b'}'))?;
         let is_blank = json::is_blank(&raw[text..end]);
         let kind = if is_blank { BlockKind::Blank } else { BlockKind::Text };
-        blocks.push(Block { raw: Cow::Borrowed(&raw[begin..=end]), kind });
+        blocks.push(Block { raw: BlockText::of_text(&raw[begin..=end]), kind });
         (at, before) = (end + 1, b',');
     }
     (before == b',' && &bytes[at..] == b"]").then_some(blocks)
@@ -334,7 +332,7 @@ impl<'a> Content<'a> {
                     if index > 0 {
                         each(",");
                     }
-                    each(&block.raw);
+                    block.raw.pieces(each);
                 }
                 each("]");
             }

@@ -4,6 +4,7 @@
 //! be long are not decoded: content, input and usage keep the text that was read. Records of unknown types become
 //! [`Body::Other`] and have no effect.
 
+pub mod block_text;
 pub mod checkpoint;
 pub mod compaction;
 pub mod content;

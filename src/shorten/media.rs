@@ -153,7 +153,7 @@ mod tests {
     fn l5_only_lines_that_replace_an_image_are_set_aside() {
         let image = media("image", "AAAA");
         let line = stand_in(&Block::parse(&*image).unwrap(), RECORD);
-        let json = format!("[{}]", line.raw);
+        let json = format!("[{}]", &*line.raw);
         let is_aside = |json: &str, names: Option<&[String]>, record| {
             let content = set_aside(Content::parse(json).unwrap(), names, record);
             content.blocks()[0].kind == BlockKind::Other

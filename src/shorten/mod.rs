@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(blocks.len(), 4);
         assert_eq!(&*blocks[0].raw, r#"{"type":"text","text":"first"}"#);
         assert_eq!(&*blocks[1].raw, image);
-        assert!(blocks[2].raw.ends_with(r#","extra":1}"#), "{}", blocks[2].raw);
+        assert!(blocks[2].raw.ends_with(r#","extra":1}"#), "{}", &*blocks[2].raw);
         assert!(blocks[2].raw.contains("claw-rebuild --record abc"));
         assert_eq!(blocks[3].text().unwrap(), "last");
     }

@@ -10,7 +10,6 @@ use crate::record::content::{Block, BlockKind, Content};
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
 use crate::shorten::{self, ResultText, media};
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// A tool result in the messages, with its text as it was before this truncation.
@@ -127,13 +126,11 @@ impl<'a> FoundResult<'a> {
 }
 
 fn content<'a>(block: &Block<'a>) -> Option<Content<'a>> {
-    match &block.raw {
-        Cow::Borrowed(raw) => Content::parse(Object::parse(raw).ok()?.get("content")?).ok(),
-        Cow::Owned(raw) => {
-            let object = Object::parse(raw).ok()?;
-            Some(Content::parse(object.get("content")?).ok()?.into_owned())
-        }
+    if let Some(raw) = block.raw.borrowed() {
+        return Content::parse(Object::parse(raw).ok()?.get("content")?).ok();
     }
+    let object = Object::parse(&block.raw).ok()?;
+    Some(Content::parse(object.get("content")?).ok()?.into_owned())
 }
 
 impl<'a> ReadResult<'a> {

@@ -1,14 +1,14 @@
 //! Tool results in a fold: applies truncations, and assigns each result to its call.
 
-use super::{Fold, join_block};
+use super::Fold;
 use crate::finding::rules;
 use crate::id::Id;
-use crate::json::write::{member, opening};
 use crate::json::{self, Object, quote};
 use crate::messages::Message;
 use crate::messages::meta::{Meta, ResultMeta};
 use crate::messages::pending::{EarlyResult, PendingResult, RecordName};
 use crate::record::Record;
+use crate::record::block_text::BlockText;
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::truncation::KeptSpan;
 use crate::shorten;
@@ -29,11 +29,11 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         record: &Record<'_>,
     ) {
         let (shown, changed) = self.show_result(Some(&content), &id, record);
-        let content = changed.map_or(content, Cow::Owned);
-        let end = if is_error { concat!(member!("is_error": true), "}") } else { "}" };
-        let before = opening!("type": "tool_result", "tool_use_id");
-        let raw = join_block(before, &id, &[member!("content"), &*content, end]);
-        self.answer(Id::from(id), Cow::Owned(raw), shown, meta, record);
+        let known = self.calls.get_key_value(&*id).map(|(id, _)| id.clone());
+        let (id, content) =
+            (known.unwrap_or_else(|| id.into()), changed.map_or(content, Cow::Owned));
+        let raw = BlockText::of_result(&id, content, is_error);
+        self.answer(id, raw, shown, meta, record);
     }
 
     /// Adds a result that is a block of a user record.
@@ -47,7 +47,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         let Ok(object) = Object::parse(&block.raw) else { return };
         let (shown, changed) = self.show_result(object.get("content"), id, record);
         let raw = match changed {
-            Some(content) => Cow::Owned(object.with("content", &content)),
+            Some(content) => object.with("content", &content).into(),
             None => block.raw.clone(),
         };
         self.answer(id.clone(), raw, shown, meta, record);
@@ -56,7 +56,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
     fn answer(
         &mut self,
         id: Id,
-        raw: Cow<'b, str>,
+        raw: BlockText<'b>,
         shown: Option<KeptSpan>,
         mut meta: Option<Box<Meta>>,
         record: &Record<'_>,

@@ -1,0 +1,165 @@
+//! The JSON text of a block.
+
+use crate::id::Id;
+use crate::json::write::{member, opening};
+use crate::json::{is_plain, quote};
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::ops::Deref;
+
+/// The JSON text of a block. It dereferences to the text.
+///
+/// A tool result can be long, and its text is put together from the parts of a record only when it is asked for. Programs
+/// that pass it through, or that need only its content, use [`BlockText::pieces`] and [`BlockText::value`].
+#[derive(Clone, Debug)]
+pub struct BlockText<'a>(Form<'a>);
+
+#[derive(Clone, Debug)]
+enum Form<'a> {
+    /// Any block.
+    Any(Cow<'a, str>),
+    /// A text block with the members `type` and `text`, in this order and without white space.
+    Text(Cow<'a, str>),
+    /// A tool result.
+    Result(ResultText<'a>),
+}
+
+/// The parts of a tool result.
+#[derive(Clone, Debug)]
+struct ResultText<'a> {
+    /// The id of its call, which needs no escapes.
+    id: Id,
+    /// Its content as JSON.
+    content: Cow<'a, str>,
+    is_error: bool,
+    whole: OnceCell<Box<str>>,
+}
+
+impl<'a> BlockText<'a> {
+    /// The text of a text block before its value.
+    pub(super) const TEXT: &'static str = opening!("type": "text", "text");
+
+    /// Returns the text of a text block that begins with [`BlockText::TEXT`] and ends after its value.
+    pub(super) fn of_text(raw: impl Into<Cow<'a, str>>) -> BlockText<'a> {
+        BlockText(Form::Text(raw.into()))
+    }
+
+    /// Returns the text of a result of call `id`; `content` is JSON.
+    #[must_use]
+    pub fn of_result(id: &Id, content: Cow<'a, str>, is_error: bool) -> BlockText<'a> {
+        let (id, whole) = (id.clone(), OnceCell::new());
+        let result = ResultText { id, content, is_error, whole };
+        if is_plain(&result.id) {
+            return BlockText(Form::Result(result));
+        }
+        let (id, content) = (quote(&result.id), &*result.content);
+        let before = opening!("type": "tool_result", "tool_use_id");
+        BlockText::from([before, &id, member!("content"), content, result.end()].concat())
+    }
+
+    /// Returns the value of the text block's `text`, or of the result's `content`, as JSON, if it is known without parsing
+    /// the block.
+    #[must_use]
+    pub fn value(&self) -> Option<&str> {
+        match &self.0 {
+            Form::Any(_) => None,
+            Form::Text(raw) => raw.get(Self::TEXT.len()..raw.len() - 1),
+            Form::Result(result) => Some(&result.content),
+        }
+    }
+
+    /// Calls `each` with the consecutive pieces of the text, at most [`MAX_PIECES`] of them.
+    pub(crate) fn pieces<'s>(&'s self, each: &mut impl FnMut(&'s str)) {
+        match &self.0 {
+            Form::Any(raw) | Form::Text(raw) => each(raw),
+            Form::Result(result) => result.pieces().into_iter().for_each(each),
+        }
+    }
+
+    /// Returns the text for as long as the input that it was read from, if it stands there as a whole.
+    #[must_use]
+    pub fn borrowed(&self) -> Option<&'a str> {
+        match &self.0 {
+            Form::Any(Cow::Borrowed(raw)) | Form::Text(Cow::Borrowed(raw)) => Some(raw),
+            _ => None,
+        }
+    }
+
+    /// Returns the text with owned data.
+    #[must_use]
+    pub fn into_owned(self) -> BlockText<'static> {
+        let owned = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        BlockText(match self.0 {
+            Form::Any(raw) => Form::Any(owned(raw)),
+            Form::Text(raw) => Form::Text(owned(raw)),
+            Form::Result(result) => {
+                let ResultText { id, content, is_error, whole } = result;
+                Form::Result(ResultText { id, content: owned(content), is_error, whole })
+            }
+        })
+    }
+}
+
+/// The maximum number of pieces of a block's text.
+pub(crate) const MAX_PIECES: usize = 5;
+
+impl ResultText<'_> {
+    fn pieces(&self) -> [&str; MAX_PIECES] {
+        let before = concat!(opening!("type": "tool_result", "tool_use_id"), "\"");
+        [before, &self.id, concat!("\"", member!("content")), &self.content, self.end()]
+    }
+
+    fn end(&self) -> &'static str {
+        if self.is_error { concat!(member!("is_error": true), "}") } else { "}" }
+    }
+}
+
+impl Deref for BlockText<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match &self.0 {
+            Form::Any(raw) | Form::Text(raw) => raw,
+            Form::Result(result) => result.whole.get_or_init(|| result.pieces().concat().into()),
+        }
+    }
+}
+
+impl<'a, T: Into<Cow<'a, str>>> From<T> for BlockText<'a> {
+    fn from(raw: T) -> BlockText<'a> {
+        BlockText(Form::Any(raw.into()))
+    }
+}
+
+impl PartialEq for BlockText<'_> {
+    fn eq(&self, other: &BlockText<'_>) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for BlockText<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Object;
+
+    #[test]
+    fn the_pieces_of_a_result_are_its_text() {
+        for id in ["toolu_1", "a\"b", "c\n", ""] {
+            for (is_error, content) in [(false, r#""x \" y""#), (true, "[1]")] {
+                let text = BlockText::of_result(&Id::from(id), content.into(), is_error);
+                let mut pieces = Vec::new();
+                text.pieces(&mut |piece| pieces.push(piece));
+                assert!(pieces.len() <= MAX_PIECES);
+                assert_eq!(pieces.concat(), *text);
+                let object = Object::parse(&text).unwrap();
+                assert_eq!(object.string("tool_use_id").as_deref(), Some(id));
+                assert_eq!(object.get("content"), Some(content));
+                assert_eq!(object.is_true("is_error"), is_error);
+                assert!(text.value().is_none_or(|value| value == content));
+                assert_eq!(text.clone().into_owned(), text);
+            }
+        }
+    }
+}
