@@ -242,13 +242,13 @@ mod tests {
             let found = violations(&messages);
             let names: Vec<_> = found.iter().map(|broken| broken.rule).collect();
             assert_eq!(names, rules, "{text}");
-            let outlines: Vec<_> = messages.iter().map(Message::outline).collect();
+            let outlines: Vec<_> = messages.iter().cloned().map(Message::into_outline).collect();
             assert_eq!(violations(&outlines), found, "{text}");
         }
         let plain = r#"{"role":"user","content":" "}"#;
         let messages = crate::messages::read("t", plain.as_bytes()).unwrap();
         assert_eq!(violations(&messages).len(), 1);
-        assert_eq!(violations(&[messages[0].outline()]), violations(&messages));
+        assert_eq!(violations(&[messages[0].clone().into_outline()]), violations(&messages));
     }
 
     #[test]

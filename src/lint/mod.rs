@@ -108,7 +108,7 @@ fn rebuilt(
     let mut messages = Vec::new();
     let show = |message: Message<'_>| {
         each_message(&message);
-        messages.push(message.outline());
+        messages.push(message.into_outline());
         Ok(())
     };
     let pass = Pass::new(inputs, &RebuildOptions::default(), true)?;

@@ -98,13 +98,12 @@ impl<'a> Message<'a> {
     /// range, the usage, the model and the scale. Checking the outline against a provider's rules gives the same
     /// result as checking the message.
     #[must_use]
-    pub fn outline(&self) -> Message<'static> {
-        let meta = self.meta.as_deref().map(|meta| {
-            let Meta { id, usage, model, .. } = meta.clone();
-            let (offset, end, scale) = (meta.offset, meta.end, meta.scale);
-            Box::new(Meta { id, offset, end, usage, model, scale, ..Meta::default() })
-        });
-        Message { role: self.role, content: self.content.outline(), meta }
+    pub fn into_outline(mut self) -> Message<'static> {
+        if let Some(meta) = self.meta.as_deref_mut() {
+            let Meta { id, usage, model, offset, end, scale, .. } = std::mem::take(meta);
+            *meta = Meta { id, usage, model, offset, end, scale, ..Meta::default() };
+        }
+        Message { role: self.role, content: self.content.into_outline(), meta: self.meta }
     }
 
     /// Returns the blocks; none for a plain string.

@@ -282,14 +282,13 @@ impl<'a> Content<'a> {
 
     /// Returns the content without its text: a blank string stays blank, and blocks keep their kinds.
     #[must_use]
-    pub fn outline(&self) -> Content<'static> {
+    pub fn into_outline(self) -> Content<'static> {
         match self {
-            Content::Text(_) if self.is_empty() => Content::Text(Cow::Borrowed("\"\"")),
+            Content::Text(raw) if json::is_blank(&raw) => Content::Text(Cow::Borrowed("\"\"")),
             Content::Text(_) => Content::Text(Cow::Borrowed("\"text\"")),
             Content::Blocks(blocks) => {
-                let outline =
-                    |block: &Block<'_>| Block { raw: "{}".into(), kind: block.kind.clone() };
-                Content::Blocks(blocks.iter().map(outline).collect())
+                let outline = |block: Block<'_>| Block { raw: "{}".into(), kind: block.kind };
+                Content::Blocks(blocks.into_iter().map(outline).collect())
             }
         }
     }
