@@ -191,6 +191,17 @@ impl<'a> Object<'a> {
         self.spans.iter().map(|span| span.of(self.text))
     }
 
+    /// Returns true if a name may occur twice, and false if it is easy to see that none does.
+    #[must_use]
+    pub fn may_repeat_a_name(&self) -> bool {
+        let name = |span: &Span| &self.text.as_bytes()[span.name.clone()];
+        let is_repeated = |(index, span): (usize, &Span)| {
+            span.is_escaped || self.spans[..index].iter().any(|other| name(other) == name(span))
+        };
+        // Comparing all pairs of many names would take long.
+        self.spans.len() > 16 || self.spans.iter().enumerate().any(is_repeated)
+    }
+
     /// Returns the object's text with the value of member `name` replaced, or with the member added at the
     /// end if it is missing. All other bytes stay the same.
     #[must_use]

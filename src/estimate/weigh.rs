@@ -245,11 +245,12 @@ impl Weigher {
 
 /// Returns the members as lines of the form `NAME: VALUE`, with strings unquoted and unescaped.
 fn decoded(input: &Object<'_>) -> String {
-    let line = |member: json::Member<'_>| {
+    let mut lines = String::with_capacity(input.text().len());
+    for member in input.members() {
         let value = json::string(member.value).unwrap_or_else(|| as_sent(member.value));
-        format!("{}: {value}\n", member.name())
-    };
-    input.members().map(line).collect()
+        [&*member.name(), ": ", &*value, "\n"].into_iter().for_each(|part| lines.push_str(part));
+    }
+    lines
 }
 
 /// Returns JSON with its `\u` escapes decoded, as a model reads it.

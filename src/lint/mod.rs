@@ -251,14 +251,17 @@ impl LineScan {
 }
 
 /// Returns the name of each member that repeats an earlier name, in the order of the object.
-fn duplicate_members<'a>(object: &Object<'a>) -> impl Iterator<Item = Cow<'a, str>> + use<'a> {
+fn duplicate_members<'a>(object: &Object<'a>) -> Vec<Cow<'a, str>> {
+    if !object.may_repeat_a_name() {
+        return Vec::new();
+    }
     let names = object.members().map(|member: Member<'a>| member.name());
     let mut names: Vec<(Cow<'a, str>, usize)> = names.zip(0..).collect();
     names.sort_unstable();
     let again = names.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].clone());
     let mut again: Vec<_> = again.collect();
     again.sort_unstable_by_key(|(_, place)| *place);
-    again.into_iter().map(|(name, _)| name)
+    again.into_iter().map(|(name, _)| name).collect()
 }
 
 /// Returns the exit status for findings: 65 if there is an error, 1 if there is a warning, else 0.

@@ -258,14 +258,17 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
 
     fn assistant(&mut self, content: Content<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
         let continues = self.pending.back().is_some_and(|last| last.reply.takes_text());
-        let message = self.open_message(Role::Assistant, continues, meta.clone());
         let Content::Blocks(blocks) = content else {
-            message.content.absorb(content);
+            self.open_message(Role::Assistant, continues, meta).content.absorb(content);
             return;
         };
+        self.open_message(Role::Assistant, continues, meta.clone());
         for block in blocks {
             match block.kind {
-                BlockKind::ToolUse { .. } => self.call(block, meta.clone(), record),
+                BlockKind::ToolUse { .. } => {
+                    let meta = if self.takes_calls() { None } else { meta.clone() };
+                    self.call(block, meta, record);
+                }
                 BlockKind::ToolResult { .. } => self.result_block(block, meta.clone(), record),
                 _ if !block.fits(Role::Assistant) => self.note_misplaced(record),
                 BlockKind::Thinking { signed: false } => {
