@@ -5,8 +5,11 @@
 //! zero.
 
 use crate::finding::Place;
+use crate::id;
 use crate::json::Object;
 use crate::json::write::Members;
+use foldhash::fast::RandomState;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -115,7 +118,7 @@ impl fmt::Display for Counts {
 /// else by the place of its record.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
-    by_id: HashMap<String, (String, Counts)>,
+    by_id: HashMap<String, (String, Counts), RandomState>,
 }
 
 impl Calls {
@@ -127,8 +130,8 @@ impl Calls {
         }
         let Some(counts) = record.get("usage").and_then(Counts::read) else { return };
         let model = record.string("model").unwrap_or_default().into_owned();
-        let id = record.string("request_id").map(|id| id.into_owned());
-        let id = id.unwrap_or_else(|| format!("{}@{}", place.input, place.offset));
+        let id = record.string("request_id").map(Cow::into_owned);
+        let id = id.unwrap_or_else(|| [&*place.input, &*id::address(place.offset)].concat());
         self.by_id.insert(id, (model, counts));
     }
 

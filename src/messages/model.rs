@@ -13,7 +13,7 @@ const NEAR: u64 = 32 * 1024;
 /// # Errors
 /// Fails if an input cannot be read.
 pub fn newest_model(inputs: &[Input]) -> anyhow::Result<Option<String>> {
-    let (end, needle) = (input::total(inputs), Needles::one("\"model\""));
+    let (end, needle) = (input::total(inputs), Needles::quoted(&["\"model\""]));
     for floor in [end.saturating_sub(NEAR), 0] {
         let mut lines = Backward::new(inputs, end, &needle);
         lines.stop_at(floor);
