@@ -312,6 +312,22 @@ mod tests {
     }
 
     #[test]
+    fn repeated_members_are_found_among_few_and_many() {
+        for count in [0, 5, 13, 14, 40] {
+            let others: String = (0..count).map(|n| format!(",\"m{n}\":{n}")).collect();
+            for (more, repeated) in [
+                ("", &[][..]),
+                (",\"b\":1,\"c\":2,\"c\":3,\"b\":4", &["c", "b"]),
+                (",\"b\":1,\"\\u0062\":2", &["b"]),
+            ] {
+                let record = format!("{{\"type\":\"user\",\"content\":\"x\"{others}{more}}}");
+                let object = Object::parse(&record).unwrap();
+                assert_eq!(duplicate_members(&object), repeated, "{record}");
+            }
+        }
+    }
+
+    #[test]
     fn an_id_that_equals_the_address_of_another_record_is_a_duplicate() {
         let plain = r#"{"type":"user","content":"a"}"#;
         let named = |id: &str| format!(r#"{{"type":"user","content":"a","id":"{id}"}}"#);
