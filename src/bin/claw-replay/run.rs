@@ -1,8 +1,8 @@
 //! The runner: works on transcripts with several threads, and passes the reports on in the order of the paths.
 //!
 //! Each thread takes the next path and makes its report. Then it passes on the reports that are next in order, unless
-//! another thread is just doing this: that thread goes on until no report is next, so a thread never waits for the output
-//! of another. A thread waits before it takes a path that is too far ahead of the next report, so the number of reports
+//! another thread is already doing so. That thread continues until the next report is missing, so no thread waits while
+//! another writes. A thread waits before it takes a path that is too far ahead of the next report, so the number of reports
 //! in memory is bounded.
 
 use crate::paths::{FoundPath, PathArgs, Paths};
@@ -131,8 +131,8 @@ pub fn run_on(
         strict: work.strict,
         ahead: AHEAD * jobs as u64,
         paths: Mutex::new((0, paths)),
-        order: Mutex::new(Order { workers: jobs, ..Order::default() }),
-        reporter: Mutex::new(Some(work.sinks.open(work.strict)?)),
+        queue: Mutex::new(Queue { workers: jobs, ..Queue::default() }),
+        output: Mutex::new(Some(work.sinks.open(work.strict)?)),
         changed: Condvar::new(),
         ended: Condvar::new(),
         is_over: AtomicBool::new(false),
@@ -168,10 +168,11 @@ struct Run {
     ahead: u64,
     /// The number of paths that were taken, and the source of further ones.
     paths: Mutex<(u64, Paths)>,
-    order: Mutex<Order>,
-    /// The output, locked by the thread that passes reports on. It is unlocked only while `order` is locked, so that this
-    /// thread sees each report that is added before. `None` at the end of the run.
-    reporter: Mutex<Option<Reporter>>,
+    queue: Mutex<Queue>,
+    /// The output, locked by the thread that passes reports on. It is unlocked while `queue` is locked, so no report is
+    /// left in the queue. Only after an error is it unlocked earlier, and then the next report is missing for good. `None`
+    /// at the end of the run.
+    output: Mutex<Option<Reporter>>,
     /// Signals to the threads that reports were passed on, or that the run is over.
     changed: Condvar,
     /// Signals to the main thread that the run is over. Waking it for each report takes as long as checking a small
@@ -194,7 +195,7 @@ struct Made {
 
 /// The reports that wait for an earlier one, and the state of the threads.
 #[derive(Default)]
-struct Order {
+struct Queue {
     /// The complete reports that were not passed on, by number.
     waiting: BTreeMap<u64, Made>,
     /// True if a thread waits before it takes a path. Otherwise the system call that wakes threads is spared.
@@ -209,7 +210,7 @@ impl Run {
     fn work_to_the_end(&self) {
         if catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
             let text = "a thread failed; report this as a bug in claw-replay";
-            self.end(&mut lock(&self.order), Some(Error::new(Exit::Failed, text).into()));
+            self.end(&mut lock(&self.queue), Some(Error::new(Exit::Failed, text).into()));
         }
     }
 
@@ -222,13 +223,13 @@ impl Run {
                 ended => break ended,
             }
         };
-        let mut order = lock(&self.order);
+        let mut queue = lock(&self.queue);
         if let Err(error) = taken {
-            order.error.get_or_insert(error);
+            queue.error.get_or_insert(error);
         }
-        order.workers -= 1;
-        if order.workers == 0 {
-            self.end(&mut order, None);
+        queue.workers -= 1;
+        if queue.workers == 0 {
+            self.end(&mut queue, None);
         }
     }
 
@@ -238,7 +239,7 @@ impl Run {
         let report = match made {
             Ok(report) => report,
             Err(error) if matches!(exit::status(&error), Exit::Usage | Exit::Config) => {
-                return self.end(&mut lock(&self.order), Some(error));
+                return self.end(&mut lock(&self.queue), Some(error));
             }
             Err(error) => Report::unreadable(self.mode.name(), &self.mode.name_of(&path), &error),
         };
@@ -246,7 +247,7 @@ impl Run {
         let is_lasting = is_read && report.is_lasting;
         let made = Made { json: report.to_json(), report, key: key.filter(|_| is_lasting) };
         if let Err(error) = self.deliver(number, made) {
-            self.end(&mut lock(&self.order), Some(error));
+            self.end(&mut lock(&self.queue), Some(error));
         }
     }
 
@@ -258,11 +259,11 @@ impl Run {
         let is_far =
             || *number >= self.done.load(Ordering::Relaxed) + self.ahead && !self.is_over();
         if is_far() {
-            let must_wait = |order: &mut Order| {
-                order.has_waiter = is_far();
-                order.has_waiter
+            let must_wait = |queue: &mut Queue| {
+                queue.has_waiter = is_far();
+                queue.has_waiter
             };
-            drop(self.changed.wait_while(lock(&self.order), must_wait));
+            drop(self.changed.wait_while(lock(&self.queue), must_wait));
         }
         if self.is_over() {
             return Ok(None);
@@ -295,56 +296,69 @@ impl Run {
         }
     }
 
-    /// Adds a complete report. Passes on all reports that are next in order, unless another thread is doing this.
+    /// Adds a complete report. Passes on all reports that are next in order, unless another thread is already doing so.
     fn deliver(&self, number: u64, made: Made) -> anyhow::Result<()> {
-        let mut order = lock(&self.order);
-        order.waiting.insert(number, made);
-        let Ok(mut reporter) = self.reporter.try_lock() else { return Ok(()) };
-        while let Some(reporter) = reporter.as_mut().filter(|_| !self.is_over()) {
-            let next = self.done.load(Ordering::Relaxed)..;
-            let ready: Vec<Made> = next.map_while(|next| order.waiting.remove(&next)).collect();
+        let mut queue = lock(&self.queue);
+        queue.waiting.insert(number, made);
+        let Ok(mut output) = self.output.try_lock() else { return Ok(()) };
+        while let Some(reporter) = output.as_mut().filter(|_| !self.is_over()) {
+            let mut ready = self.take_ready(&mut queue);
             if ready.is_empty() {
                 break;
             }
-            drop(order);
-            let is_stopped = self.pass_on(reporter, &ready)?;
-            order = lock(&self.order);
-            self.done.fetch_add(ready.len() as u64, Ordering::Relaxed);
-            if std::mem::take(&mut order.has_waiter) {
+            drop(queue);
+            let must_stop = self.pass_on(reporter, &mut ready)?;
+            queue = lock(&self.queue);
+            self.count(&ready);
+            if std::mem::take(&mut queue.has_waiter) {
                 self.changed.notify_all();
             }
-            if is_stopped {
-                self.end(&mut order, None);
+            if must_stop {
+                self.end(&mut queue, None);
             }
         }
-        drop(reporter);
+        drop(output);
         Ok(())
     }
 
-    /// Passes on the next reports. Returns true if the run must stop.
-    fn pass_on(&self, reporter: &mut Reporter, ready: &[Made]) -> anyhow::Result<bool> {
-        let (mut lines, mut is_stopped) = (String::new(), false);
-        for Made { report, json, key } in ready {
+    /// Takes the reports that are next in order.
+    fn take_ready(&self, queue: &mut Queue) -> Vec<Made> {
+        let numbers = self.done.load(Ordering::Relaxed)..;
+        numbers.map_while(|number| queue.waiting.remove(&number)).collect()
+    }
+
+    /// Passes reports on. If the run must stop after one of them, drops those after it, and returns true.
+    fn pass_on(&self, reporter: &mut Reporter, ready: &mut Vec<Made>) -> anyhow::Result<bool> {
+        let (mut lines, mut last) = (String::new(), None);
+        for (index, Made { report, json, key }) in ready.iter().enumerate() {
             reporter.take(report, json)?;
             lines.extend(key.as_ref().map(|key| state::line(key, json)));
-            let is_failed = report.is_failure(self.strict);
-            self.failed.fetch_add(u64::from(is_failed), Ordering::Relaxed);
-            is_stopped = reporter.stops(report, self.fail_fast);
-            if is_stopped {
+            if reporter.stops(report, self.fail_fast) {
+                last = Some(index);
                 break;
             }
+        }
+        if let Some(last) = last {
+            ready.truncate(last + 1);
         }
         if let Some(state) = self.state.as_ref().filter(|_| !lines.is_empty()) {
             state.append(&lines)?;
         }
         reporter.flush()?;
-        Ok(is_stopped)
+        Ok(last.is_some())
+    }
+
+    /// Counts reports that were passed on.
+    fn count(&self, reports: &[Made]) {
+        let failed = reports.iter().filter(|made| made.report.is_failure(self.strict)).count();
+        self.failed.fetch_add(failed as u64, Ordering::Relaxed);
+        self.done.fetch_add(reports.len() as u64, Ordering::Relaxed);
     }
 
     /// Ends the run. Of several errors, the first is kept.
-    fn end(&self, order: &mut Order, error: Option<anyhow::Error>) {
+    fn end(&self, queue: &mut Queue, error: Option<anyhow::Error>) {
         if let Some(error) = error {
-            order.error.get_or_insert(error);
+            queue.error.get_or_insert(error);
         }
         self.is_over.store(true, Ordering::Relaxed);
         self.changed.notify_all();
@@ -357,10 +371,10 @@ impl Run {
 
     /// Waits for the end of the run, and completes the output.
     fn wait(&self) -> anyhow::Result<Totals> {
-        let order = self.ended.wait_while(lock(&self.order), |_| !self.is_over());
-        let error = order.unwrap_or_else(PoisonError::into_inner).error.take();
+        let queue = self.ended.wait_while(lock(&self.queue), |_| !self.is_over());
+        let error = queue.unwrap_or_else(PoisonError::into_inner).error.take();
         // A thread may still be passing on reports.
-        let reporter = lock(&self.reporter).take();
+        let reporter = lock(&self.output).take();
         match (error, reporter) {
             (Some(error), _) => Err(error),
             (None, reporter) => reporter.map_or(Ok(Totals::default()), Reporter::finish),
