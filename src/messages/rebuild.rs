@@ -387,6 +387,7 @@ fn original(record: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::content::Role;
     use std::fmt::Write as _;
 
     /// When a batch of lines ends, messages can be unfinished, and calls and results can wait for each other.
@@ -450,6 +451,32 @@ mod tests {
             let findings = from_inputs(&[input], &RebuildOptions::default()).unwrap().findings;
             let is_found = findings.iter().any(|found| *found.rule == rules::LATE_RESULT);
             assert_eq!(is_found, is_moved, "{between}: {findings:?}");
+        }
+    }
+
+    #[test]
+    fn a_count_is_dropped_if_its_own_record_has_a_late_result() {
+        let usage = r#""usage":{"input_tokens":120,"output_tokens":10},"model":"m""#;
+        let result = r#"{"type":"tool_result","tool_use_id":"c","content":"late"}"#;
+        let call = r#"{"type":"tool_use","id":"d","name":"t","input":{}}"#;
+        let text = r#"{"type":"text","text":"words"}"#;
+        for (blocks, is_counted) in [
+            (vec![call], true),
+            (vec![text, call], true),
+            (vec![result, text], false),
+            (vec![result, call], false),
+        ] {
+            let records = [
+                r#"{"type":"user","content":"go"}"#,
+                r#"{"type":"tool_use","tool_use_id":"c","name":"t","input":{}}"#,
+                r#"{"type":"user","content":"more"}"#,
+                &format!(r#"{{"type":"assistant","content":[{}],{usage}}}"#, blocks.join(",")),
+            ];
+            let input = Input::memory("t", records.join("\n").into_bytes());
+            let messages = from_inputs(&[input], &RebuildOptions::default()).unwrap().messages;
+            let meta = messages.iter().rev().find(|it| it.role == Role::Assistant);
+            let meta = meta.and_then(|message| message.meta.as_ref());
+            assert_eq!(meta.is_some_and(|meta| meta.usage.is_some()), is_counted, "{blocks:?}");
         }
     }
 
