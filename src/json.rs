@@ -191,14 +191,14 @@ impl<'a> Object<'a> {
         self.spans.iter().map(|span| span.of(self.text))
     }
 
-    /// Returns true if a name may occur twice, and false if it is easy to see that none does.
+    /// Returns false if a quick check shows that no name occurs twice.
     #[must_use]
     pub fn may_repeat_a_name(&self) -> bool {
         let name = |span: &Span| &self.text.as_bytes()[span.name.clone()];
         let is_repeated = |(index, span): (usize, &Span)| {
             span.is_escaped || self.spans[..index].iter().any(|other| name(other) == name(span))
         };
-        // Comparing all pairs of many names would take long.
+        // For many names, comparing all pairs is slow.
         self.spans.len() > 16 || self.spans.iter().enumerate().any(is_repeated)
     }
 

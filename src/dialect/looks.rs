@@ -149,7 +149,7 @@ pub fn of(input: &Input) -> anyhow::Result<Looks> {
 fn of_ends(input: &Input) -> anyhow::Result<Option<Looks>> {
     let length = input.length;
     let near = input.part(0, length.min(NEAR))?;
-    // The first line nearly always suffices.
+    // The first line is nearly always conclusive.
     let first = memchr::memchr(b'\n', &near).unwrap_or_default();
     let first = Objects::of(input, 0..first as u64)?;
     if first.decided.is_some() {

@@ -248,7 +248,7 @@ fn decoded(input: &Object<'_>) -> String {
     let mut lines = String::with_capacity(input.text().len());
     for member in input.members() {
         let value = json::string(member.value).unwrap_or_else(|| as_sent(member.value));
-        [&*member.name(), ": ", &*value, "\n"].into_iter().for_each(|part| lines.push_str(part));
+        lines.extend([&*member.name(), ": ", &*value, "\n"]);
     }
     lines
 }

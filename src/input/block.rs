@@ -220,7 +220,7 @@ impl WholeLines {
         }
         let all = &self.block.bytes()[..self.length];
         let text = simdutf8::basic::from_utf8(all).ok();
-        // Otherwise these would grow several times, even for a small input.
+        // Room for the lines of a small input, so that these are not reallocated several times.
         self.spans.reserve(64);
         self.lines.reserve(16);
         let mut scanner = Scanner { parts, spans: &mut self.spans, outline: &mut self.outline };

@@ -211,7 +211,7 @@ impl<'a> Message<'a> {
         out: &mut impl Write,
     ) -> io::Result<()> {
         let meta = self.meta_if(meta);
-        // The slices of each block are its text and a comma. Most messages have few blocks, and need no allocation.
+        // A block needs at most MAX_PIECES slices, and one for a comma. Most messages have few blocks, and need no allocation.
         let most = 8 + (MAX_PIECES + 1) * self.content.blocks().len();
         let (mut few, mut many) = ([IoSlice::new(b""); 32], Vec::new());
         let slices = if most <= few.len() {

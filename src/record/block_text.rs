@@ -9,8 +9,8 @@ use std::ops::Deref;
 
 /// The JSON text of a block. It dereferences to the text.
 ///
-/// A tool result can be long, and its text is put together from the parts of a record only when it is asked for. Programs
-/// that pass it through, or that need only its content, use [`BlockText::pieces`] and [`BlockText::value`].
+/// The text of a tool result, which can be long, is joined from the parts of its record on first use. Code that passes the
+/// text on, or needs only the content, uses [`BlockText::pieces`] or [`BlockText::value`] and avoids this copy.
 #[derive(Clone, Debug)]
 pub struct BlockText<'a>(Form<'a>);
 
@@ -21,12 +21,12 @@ enum Form<'a> {
     /// A text block with the members `type` and `text`, in this order and without white space.
     Text(Cow<'a, str>),
     /// A tool result.
-    Result(ResultText<'a>),
+    Result(ResultParts<'a>),
 }
 
 /// The parts of a tool result.
 #[derive(Clone, Debug)]
-struct ResultText<'a> {
+struct ResultParts<'a> {
     /// The id of its call, which needs no escapes.
     id: Id,
     /// Its content as JSON.
@@ -37,7 +37,7 @@ struct ResultText<'a> {
 
 impl<'a> BlockText<'a> {
     /// The text of a text block before its value.
-    pub(super) const TEXT: &'static str = opening!("type": "text", "text");
+    pub(super) const TEXT_OPENING: &'static str = opening!("type": "text", "text");
 
     /// Returns the text of a text block that begins with [`BlockText::TEXT`] and ends after its value.
     pub(super) fn of_text(raw: impl Into<Cow<'a, str>>) -> BlockText<'a> {
@@ -47,14 +47,13 @@ impl<'a> BlockText<'a> {
     /// Returns the text of a result of call `id`; `content` is JSON.
     #[must_use]
     pub fn of_result(id: &Id, content: Cow<'a, str>, is_error: bool) -> BlockText<'a> {
-        let (id, whole) = (id.clone(), OnceCell::new());
-        let result = ResultText { id, content, is_error, whole };
-        if is_plain(&result.id) {
-            return BlockText(Form::Result(result));
+        if is_plain(id) {
+            let (id, whole) = (id.clone(), OnceCell::new());
+            return BlockText(Form::Result(ResultParts { id, content, is_error, whole }));
         }
-        let (id, content) = (quote(&result.id), &*result.content);
         let before = opening!("type": "tool_result", "tool_use_id");
-        BlockText::from([before, &id, member!("content"), content, result.end()].concat())
+        let end = result_end(is_error);
+        BlockText::from([before, &quote(id), member!("content"), &content, end].concat())
     }
 
     /// Returns the value of the text block's `text`, or of the result's `content`, as JSON, if it is known without parsing
@@ -63,7 +62,7 @@ impl<'a> BlockText<'a> {
     pub fn value(&self) -> Option<&str> {
         match &self.0 {
             Form::Any(_) => None,
-            Form::Text(raw) => raw.get(Self::TEXT.len()..raw.len() - 1),
+            Form::Text(raw) => Some(&raw[Self::TEXT_OPENING.len()..raw.len() - 1]),
             Form::Result(result) => Some(&result.content),
         }
     }
@@ -76,7 +75,7 @@ impl<'a> BlockText<'a> {
         }
     }
 
-    /// Returns the text for as long as the input that it was read from, if it stands there as a whole.
+    /// Returns the text with the lifetime of the input, if the input contains it as one piece.
     #[must_use]
     pub fn borrowed(&self) -> Option<&'a str> {
         match &self.0 {
@@ -88,14 +87,11 @@ impl<'a> BlockText<'a> {
     /// Returns the text with owned data.
     #[must_use]
     pub fn into_owned(self) -> BlockText<'static> {
-        let owned = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
         BlockText(match self.0 {
-            Form::Any(raw) => Form::Any(owned(raw)),
-            Form::Text(raw) => Form::Text(owned(raw)),
-            Form::Result(result) => {
-                let ResultText { id, content, is_error, whole } = result;
-                Form::Result(ResultText { id, content: owned(content), is_error, whole })
-            }
+            Form::Any(raw) => Form::Any(Cow::Owned(raw.into_owned())),
+            Form::Text(raw) => Form::Text(Cow::Owned(raw.into_owned())),
+            // The content must be copied anyway.
+            Form::Result(result) => Form::Any(Cow::Owned(result.pieces().concat())),
         })
     }
 }
@@ -103,15 +99,17 @@ impl<'a> BlockText<'a> {
 /// The maximum number of pieces of a block's text.
 pub(crate) const MAX_PIECES: usize = 5;
 
-impl ResultText<'_> {
+impl ResultParts<'_> {
     fn pieces(&self) -> [&str; MAX_PIECES] {
         let before = concat!(opening!("type": "tool_result", "tool_use_id"), "\"");
-        [before, &self.id, concat!("\"", member!("content")), &self.content, self.end()]
+        let end = result_end(self.is_error);
+        [before, &self.id, concat!("\"", member!("content")), &self.content, end]
     }
+}
 
-    fn end(&self) -> &'static str {
-        if self.is_error { concat!(member!("is_error": true), "}") } else { "}" }
-    }
+/// Returns the end of a result after its content.
+fn result_end(is_error: bool) -> &'static str {
+    if is_error { concat!(member!("is_error": true), "}") } else { "}" }
 }
 
 impl Deref for BlockText<'_> {

@@ -96,7 +96,7 @@ impl<'a> Block<'a> {
     /// Creates a text block from a JSON string, whose bytes it keeps.
     fn from_quoted(quoted: &str) -> Block<'static> {
         let kind = if json::is_blank(quoted) { BlockKind::Blank } else { BlockKind::Text };
-        Block { raw: BlockText::of_text([BlockText::TEXT, quoted, "}"].concat()), kind }
+        Block { raw: BlockText::of_text([BlockText::TEXT_OPENING, quoted, "}"].concat()), kind }
     }
 
     /// Returns true for a tool result.
@@ -186,10 +186,11 @@ fn text_blocks(raw: &str) -> Option<Vec<Block<'_>>> {
     let bytes = raw.as_bytes();
     let (mut scan, mut blocks, mut at) = (Scan::new(raw), Vec::new(), 0);
     let mut before = b'[';
-    while bytes.get(at) == Some(&before) && bytes[at + 1..].starts_with(BlockText::TEXT.as_bytes())
+    while bytes.get(at) == Some(&before)
+        && bytes[at + 1..].starts_with(BlockText::TEXT_OPENING.as_bytes())
     {
         let begin = at + 1;
-        let text = begin + BlockText::TEXT.len();
+        let text = begin + BlockText::TEXT_OPENING.len();
         let end = scan.string(text).filter(|end| bytes.get(*end) == Some(&b'}'))?;
         let is_blank = json::is_blank(&raw[text..end]);
         let kind = if is_blank { BlockKind::Blank } else { BlockKind::Text };

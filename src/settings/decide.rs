@@ -63,8 +63,8 @@ impl<'a> CommandLine<'a> {
         arguments: &'a [OsString],
     ) -> Result<CommandLine<'a>, CommandLineError> {
         if is_about_whole_program(arguments) {
-            // The text contains nothing of the subcommands' options: there is no need to prepare those, or to copy global
-            // options into each subcommand.
+            // The text does not mention the subcommands' options, so they need not be prepared, and global options need not
+            // be copied into each subcommand.
             let change = |arg| without_value_of_variable(arg).global(false);
             return Err(help(command.mut_args(change), arguments));
         }

@@ -4,22 +4,22 @@ use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches};
 use std::cell::Cell;
 use std::ffi::OsString;
 
-/// The options of a subcommand, which [`command`] may leave out.
+/// The options of a subcommand, which [`command_for`] may leave out.
 #[derive(Clone, Debug)]
 pub struct Deferred<A>(pub A);
 
 thread_local! {
-    static ARE_LEFT_OUT: Cell<bool> = const { Cell::new(false) };
+    static OPTIONS_ARE_LEFT_OUT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Returns the command `A`. If `arguments` ask for the help or the version of the whole program, the deferred options
 /// are left out: the text contains only the names and descriptions of the subcommands, and defining their options would
 /// take longer than printing it.
 #[must_use]
-pub fn command<A: CommandFactory>(arguments: &[OsString]) -> Command {
-    ARE_LEFT_OUT.set(is_about_whole_program(arguments));
+pub fn command_for<A: CommandFactory>(arguments: &[OsString]) -> Command {
+    OPTIONS_ARE_LEFT_OUT.set(is_about_whole_program(arguments));
     let command = A::command();
-    ARE_LEFT_OUT.set(false);
+    OPTIONS_ARE_LEFT_OUT.set(false);
     command
 }
 
@@ -30,7 +30,7 @@ pub(super) fn is_about_whole_program(arguments: &[OsString]) -> bool {
 
 impl<A: Args> Args for Deferred<A> {
     fn augment_args(command: Command) -> Command {
-        if ARE_LEFT_OUT.get() { command } else { A::augment_args(command) }
+        if OPTIONS_ARE_LEFT_OUT.get() { command } else { A::augment_args(command) }
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -77,7 +77,7 @@ mod tests {
     fn options_are_left_out_for_the_text_of_the_whole_program_only() {
         let number = |words: &[&str]| {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            let command = command::<Program>(&words);
+            let command = command_for::<Program>(&words);
             command.find_subcommand("copy").map(|copy| copy.get_arguments().count())
         };
         assert_eq!(number(&["p", "--help"]), Some(0));

@@ -27,7 +27,7 @@ pub enum FailOn {
     Note,
 }
 
-/// The options of check.
+/// The options of `claw-replay check`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckArgs {
     /// Also check that the messages fit this context window, in tokens; separate several with commas

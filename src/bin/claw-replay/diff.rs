@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// The maximum length of a value in a message, in characters.
 const MAX_VALUE: usize = 100;
 
-/// The options of diff.
+/// The options of `claw-replay diff`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DiffArgs {
     /// Directory of transcripts, or file of reports

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 /// The maximum number of overflows that a report lists for each window.
 const MAX_OVERFLOWS: usize = 100;
 
-/// The options of guard.
+/// The options of `claw-replay guard`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GuardArgs {
     /// Context window in tokens, for prompt and answer together; separate several with commas

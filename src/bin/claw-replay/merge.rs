@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 
-/// The options of merge.
+/// The options of `claw-replay merge`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct MergeArgs {
     /// Files with reports; `-` or none is standard input

@@ -257,15 +257,14 @@ pub fn below(directory: &Path, globs: &[Pattern]) -> anyhow::Result<BTreeSet<OsS
     found.map(relative).collect()
 }
 
-/// Compares two entries of a directory by their paths, so that all paths are in the order of their bytes. The paths in
-/// a subdirectory go on with a slash.
+/// Compares two entries of a directory, so that all paths are in the order of their bytes. A directory compares as if its
+/// name ended in a slash.
 fn compare(one: &DirEntry, other: &DirEntry) -> Ordering {
-    let [one_path, other_path] = [one, other].map(|entry| entry.path().as_os_str().as_bytes());
-    let common = one_path.len().min(other_path.len());
-    let slash = |entry: &DirEntry| entry.file_type().is_dir().then_some(&b'/');
-    let rest = one_path[common..].iter().chain(slash(one));
-    let other_rest = other_path[common..].iter().chain(slash(other));
-    one_path[..common].cmp(&other_path[..common]).then_with(|| rest.cmp(other_rest))
+    fn name(entry: &DirEntry) -> impl Iterator<Item = &u8> {
+        let slash = entry.file_type().is_dir().then_some(&b'/');
+        entry.file_name().as_bytes().iter().chain(slash)
+    }
+    name(one).cmp(name(other))
 }
 
 /// Returns true if a pattern matches the name of a file, or its path below `directory` if the pattern has a slash.

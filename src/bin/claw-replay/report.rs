@@ -165,7 +165,7 @@ impl Report {
 
     /// Returns the report as one line of JSON, without a line feed. Control characters are escaped.
     pub fn to_json(&self) -> String {
-        // Most reports fit, so the text is not copied while it grows.
+        // Most reports fit in 1,000 bytes, so the text is not reallocated while it grows.
         let json = Members::with_capacity(1000)
             .string("path", &self.path)
             .string("mode", &self.mode)

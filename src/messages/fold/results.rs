@@ -29,9 +29,10 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         record: &Record<'_>,
     ) {
         let (shown, changed) = self.show_result(Some(&content), &id, record);
+        let content = changed.map_or(content, Cow::Owned);
+        // The call's own id is shared, because a new one would take memory.
         let known = self.calls.get_key_value(&*id).map(|(id, _)| id.clone());
-        let (id, content) =
-            (known.unwrap_or_else(|| id.into()), changed.map_or(content, Cow::Owned));
+        let id = known.unwrap_or_else(|| Id::from(id));
         let raw = BlockText::of_result(&id, content, is_error);
         self.answer(id, raw, shown, meta, record);
     }

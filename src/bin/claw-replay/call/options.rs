@@ -68,7 +68,7 @@ impl TurnChoice {
     }
 }
 
-/// The options of call.
+/// The options of `claw-replay call`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CallArgs {
     /// Turns whose replies to request again: all, last, or numbers separated by commas
