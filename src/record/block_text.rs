@@ -32,6 +32,7 @@ struct ResultParts<'a> {
     /// Its content as JSON.
     content: Cow<'a, str>,
     is_error: bool,
+    /// The text, once it was asked for.
     whole: OnceCell<Box<str>>,
 }
 
@@ -39,7 +40,7 @@ impl<'a> BlockText<'a> {
     /// The text of a text block before its value.
     pub(super) const TEXT_OPENING: &'static str = opening!("type": "text", "text");
 
-    /// Returns the text of a text block that begins with [`BlockText::TEXT`] and ends after its value.
+    /// Returns the text of a text block that begins with [`BlockText::TEXT_OPENING`] and ends after its value.
     pub(super) fn of_text(raw: impl Into<Cow<'a, str>>) -> BlockText<'a> {
         BlockText(Form::Text(raw.into()))
     }
