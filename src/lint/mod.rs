@@ -46,7 +46,7 @@ pub fn list(findings: &Findings, input: &Arc<str>) -> Vec<Finding> {
 pub struct Inspection {
     /// The findings, ordered as [`lint`] describes.
     pub findings: Findings,
-    /// The outlines of the messages that rebuild shows; see [`Message::outline`].
+    /// The outlines of the messages that rebuild shows; see [`Message::into_outline`].
     pub outlines: Vec<Message<'static>>,
 }
 

@@ -10,7 +10,7 @@ use std::ops::Deref;
 /// The JSON text of a block. It dereferences to the text.
 ///
 /// The text of a tool result, which can be long, is joined from the parts of its record on first use. Code that passes the
-/// text on, or needs only the content, uses [`BlockText::pieces`] or [`BlockText::value`] and avoids this copy.
+/// text on, or needs only the content, uses `pieces` or [`BlockText::value`] and avoids this copy.
 #[derive(Clone, Debug)]
 pub struct BlockText<'a>(Form<'a>);
 
