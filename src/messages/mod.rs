@@ -13,6 +13,7 @@ pub mod fold;
 mod layout;
 pub mod meta;
 mod model;
+pub mod original;
 mod pending;
 pub mod range;
 pub mod rebuild;

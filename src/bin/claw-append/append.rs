@@ -4,7 +4,7 @@ use anyhow::Context;
 use clawutils::cli::{self, Output, attach};
 use clawutils::exit::{self, Exit};
 use clawutils::json::write::Members;
-use clawutils::messages::rebuild;
+use clawutils::messages::original;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ impl Echo {
             if self.args.tee {
                 writeln!(self.out, "{line}")?;
             } else if self.args.print {
-                rebuild::write_reply(line, self.is_terminal, &mut self.out)?;
+                original::write_reply(line, self.is_terminal, &mut self.out)?;
             }
         }
         self.out.flush()

@@ -6,6 +6,7 @@ use crate::output::{PartArgs, RuleArgs, TargetArgs, write_messages};
 use clap::Parser;
 use clawutils::cli::{self, DialectArgs, LogArgs, Operands, Output, arguments, progress, report};
 use clawutils::exit::Exit;
+use clawutils::messages::original;
 use clawutils::messages::rebuild::{self, Form};
 use clawutils::messages::undo::{self, Undo};
 use std::process::ExitCode;
@@ -66,7 +67,7 @@ fn main() -> ExitCode {
         let _progress = log.progress(progress::reading(&inputs));
         let mut out = Output::open();
         if let Some(id) = &args.record {
-            rebuild::write_record(&inputs, id, args.printable, &mut out)?;
+            original::write_record(&inputs, id, args.printable, &mut out)?;
         } else if let Some(undo) = args.undo {
             undo::write(&inputs, undo, &mut out)?;
         } else if args.redo {
