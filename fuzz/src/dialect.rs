@@ -1,7 +1,7 @@
 //! Tests transcripts that mix, in any order, lines in claw0's two formats, lines of other programs' tree-shaped
 //! transcripts, and records of clawutils.
 
-use crate::{expect, laws};
+use super::{expect, laws};
 use clawutils::dialect;
 use clawutils::json::Object;
 

@@ -1,7 +1,7 @@
 //! Laws for the messages that are rebuilt from any bytes.
 
-use crate::any::{Law, is_sound, lines, only_grows, rebuild, rebuild_all, same};
-use crate::view;
+use super::any::{Law, is_sound, lines, only_grows, rebuild, rebuild_all, same};
+use super::view;
 use clawutils::dialect;
 use clawutils::exit::{self, Exit};
 use clawutils::input::Input;

@@ -4,8 +4,8 @@
 //! and its id. The second selects the id of a call, the text, and the record that this record refers to, as far as
 //! records of this kind have these members.
 
-use crate::any::is_accepted;
-use crate::{expect, laws};
+use super::any::is_accepted;
+use super::{expect, laws};
 use clawutils::record::digest;
 
 /// Ids of calls. Providers refuse the third and the fourth. The second and the third become equal when invalid

@@ -1,6 +1,6 @@
 //! Tests that any bytes can be read as a transcript, and that the rebuilt messages obey the laws.
 
-use crate::{expect, laws};
+use super::{expect, laws};
 use clawutils::finding::rules::REFUSED;
 use clawutils::input::Input;
 use clawutils::lint;

@@ -1,6 +1,6 @@
 //! Tests that the JSON scanner and serde_json agree on any input.
 
-use crate::{agree, expect};
+use super::{agree, expect};
 
 /// Tests `bytes` as a whole, and each line.
 pub fn run(bytes: &[u8]) {

@@ -1,7 +1,7 @@
 //! Finds the view of a transcript by reading every record. The library searches from the end and reads no more than
 //! necessary; it must find the same view.
 
-use crate::any::Law;
+use super::any::Law;
 use clawutils::finding::{Findings, Place};
 use clawutils::input::Input;
 use clawutils::input::line::LineObject;

@@ -7,7 +7,7 @@
 //! `CLAW_TEST_SEED=n` only the one with that seed.
 //!
 //! [`mutants`] are damaged records of real transcripts, on which the scanner and serde_json must agree
-//! ([`agree`]).
+//! ([`agree`]). [`fuzz`] runs the fuzz targets on their seeds.
 
 #![allow(
     clippy::expect_used,
@@ -24,6 +24,7 @@ mod any;
 mod budgets;
 mod chains;
 mod choices;
+mod fuzz;
 mod generate;
 mod ids;
 mod laws;
@@ -40,7 +41,6 @@ mod shown;
 mod trees;
 mod views;
 
-use std::any::Any;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
@@ -90,15 +90,17 @@ fn try_seed(law: fn(&Conversation) -> any::Law, seed: u64) {
 
 /// Returns a description of the fault if the law is broken or panics.
 fn broken(law: fn(&Conversation) -> any::Law, conversation: &Conversation) -> Option<String> {
-    match catch_unwind(AssertUnwindSafe(|| law(conversation))) {
-        Ok(outcome) => outcome.err(),
-        Err(cause) => Some(format!("panic: {}", panic_message(cause.as_ref()))),
-    }
+    let mut outcome = Ok(());
+    let panic = panic_of(|| outcome = law(conversation));
+    panic.map(|why| format!("panic: {why}")).or(outcome.err())
 }
 
-fn panic_message(cause: &(dyn Any + Send)) -> String {
+/// Returns the message of the panic if `action` panics.
+fn panic_of(action: impl FnOnce()) -> Option<String> {
+    let cause = catch_unwind(AssertUnwindSafe(action)).err()?;
     let text = cause.downcast_ref::<String>().cloned();
-    text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+    let text = text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    Some(text.unwrap_or_default())
 }
 
 /// Drops records as long as the rest still breaks the law.
@@ -212,6 +214,13 @@ fn audit_29_markdown_in_pieces_is_laid_out_like_the_whole() {
         if let Err(why) = shown::of_streams(&mut Choices::seeded(seed)) {
             panic!("seed {seed}: {why}");
         }
+    }
+}
+
+#[test]
+fn fuzz_targets_accept_their_seeds() {
+    if let Err(why) = fuzz::seeds_break_no_law() {
+        panic!("{why}");
     }
 }
 
