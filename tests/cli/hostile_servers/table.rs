@@ -317,47 +317,55 @@ pub fn large(shape: Shape) -> Vec<Row> {
     ]
 }
 
-/// Returns rows with answers above the size limits, and a row with an answer below its limit. An unoptimised program
-/// needs a quarter of a second for a mebibyte of text, so only a full run has rows with much text.
+/// Returns rows with answers above the size limits, and just below them. An unoptimised claw-call needs a quarter of a
+/// second to process a mebibyte of text, so only a full run has the rows in which it processes much text.
 pub fn huge(is_full: bool) -> Vec<Row> {
-    let big = |shape, acts, status, expected| Row {
+    let anthropic = |name, acts, status, expected| Row {
         within: 60.0,
         memory: 128,
-        ..row("a huge answer", shape, acts, status, expected)
+        ..row(name, Shape::Anthropic, [vec![send(head(200, &[]))], acts].concat(), status, expected)
     };
-    let body = whole(Shape::Anthropic, "{}");
-    let (first, last) = body.split_once("{}").expect("a string");
-    let flood = |size: usize| Act::Flood(vec![b'x'; MIB], size);
-    let accepted = if is_full { 47 * MIB } else { 8 * MIB };
-    let stream = |piece: String, expected| Row {
+    let flood = |byte: u8, size: usize| Act::Flood(vec![byte; MIB], size);
+    let body = whole(Shape::Anthropic, "So.");
+    let (first, last) = body.split_once("So.").expect("a string");
+    let around = |act| vec![send(first), act, send(last), Act::Hold];
+    let padded = vec![send("{"), flood(b' ', 47 * MIB), send(&body[1..]), Act::Hold];
+
+    let stream = |name, piece: String, expected| Row {
+        within: 60.0,
+        memory: 128,
         stderr: "64 MiB",
-        ..big(
+        ..row(
+            name,
             Shape::OpenAi,
             vec![send(stream_head(Shape::OpenAi)), Act::Flood(piece.into(), 70 * MIB)],
             69,
             expected,
         )
     };
-    let text = stream(begin(Shape::OpenAi, &"x".repeat(MIB / 2)), Expected::Bytes(60 * MIB));
-    let rows = [
+    let piece = "x".repeat(MIB / 2);
+    let text = begin(Shape::OpenAi, &piece);
+
+    let mut rows = vec![
         Row {
             stderr: "48 MiB",
-            ..big(
-                Shape::Anthropic,
-                vec![send(head(200, &[])), send(first), flood(70 * MIB), Act::Hold],
-                69,
-                Expected::Nothing,
-            )
+            ..anthropic("a huge answer", around(flood(b'x', 70 * MIB)), 69, Expected::Nothing)
         },
-        stream(format!(":{}\n", "x".repeat(MIB / 2)), Expected::Nothing),
-        big(
-            Shape::Anthropic,
-            vec![send(head(200, &[])), send(first), flood(accepted), send(last), Act::Hold],
-            0,
-            Expected::Bytes(accepted),
-        ),
+        anthropic("a large answer of white space", padded, 0, Expected::Reply("So.")),
+        stream("a huge stream of comments", format!(":{piece}\n"), Expected::Nothing),
     ];
-    rows.into_iter().chain(is_full.then_some(text)).collect()
+    if is_full {
+        rows.extend([
+            anthropic(
+                "a large answer",
+                around(flood(b'x', 47 * MIB)),
+                0,
+                Expected::Bytes(47 * MIB),
+            ),
+            stream("a huge stream of text", text, Expected::Bytes(60 * MIB)),
+        ]);
+    }
+    rows
 }
 
 /// Returns rows with odd replies, each in the protocol in which servers send it.
