@@ -1,6 +1,6 @@
 # make            build all programs in release mode
 # make demo       show an overflow and how it is handled, without a key or a network
-# make check      run everything that CI runs
+# make check      run all checks, except the longer ones of CI
 # make check-full run long tests that make check does not run
 # make static     build the programs that make install copies, statically linked where possible
 # make fuzz       fuzz all targets; FUZZ=scan selects one, SECONDS=60 runs each for a minute

@@ -3,6 +3,7 @@
 //! Each public module is a target: its `run` takes bytes, and panics with a description of the law that is broken. The
 //! targets [`lines`], [`rebuild`] and [`scan`] take bytes unchanged, so any transcript is a seed; [`pair`] and
 //! [`dialect`] make a record from every two bytes, and [`stream`] reads settings from the first three.
+//! The property tests include the same modules (tests/property/fuzz.rs), so the modules use `super::` instead of `crate::`.
 
 pub mod dialect;
 mod laws;

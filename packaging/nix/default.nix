@@ -11,7 +11,7 @@ pkgs.rustPlatform.buildRustPackage {
   src = pkgs.lib.cleanSource source;
   cargoLock.lockFile = source + "/Cargo.lock";
 
-  # CI runs the tests, which need a C++ compiler, Chromium and other programs.
+  # CI runs the tests, which need Chromium and other programs.
   doCheck = false;
 
   nativeBuildInputs = [ pkgs.makeWrapper ];
