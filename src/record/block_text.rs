@@ -144,6 +144,13 @@ mod tests {
     use crate::json::Object;
 
     #[test]
+    fn the_value_of_a_text_block_is_what_was_written() {
+        let text = BlockText::of_text(r#"{"type":"text","text":"x \" y"}"#);
+        assert_eq!(text.value(), Some(r#""x \" y""#));
+        assert_eq!(text.borrowed(), Some(&*text));
+    }
+
+    #[test]
     fn the_pieces_of_a_result_are_its_text() {
         for id in ["toolu_1", "a\"b", "c\n", ""] {
             for (is_error, content) in [(false, r#""x \" y""#), (true, "[1]")] {
