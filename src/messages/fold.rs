@@ -18,7 +18,6 @@ mod results;
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Findings};
 use crate::id::{ById, Id};
-use crate::json::write::Members;
 use crate::json::{self, Object};
 use crate::messages::Message;
 pub use crate::messages::fold::results::NO_OUTPUT;
@@ -29,6 +28,7 @@ use crate::messages::pending::{PendingCall, PendingMessage, RecordName, can_be_s
 use crate::messages::target::Ids;
 use crate::messages::view::View;
 use crate::messages::waiting::Waiting;
+use crate::record::block_text::BlockText;
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::{Body, Record};
 use crate::redact;
@@ -119,13 +119,13 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         self.findings.push(finding);
     }
 
-    /// Reads the next record.
+    /// Reads the next record, and leaves it without its body.
     ///
     /// # Errors
     /// When `out` fails for a message that this record completes.
-    pub fn take(&mut self, mut record: Record<'b>) -> io::Result<()> {
+    pub fn take(&mut self, record: &mut Record<'b>) -> io::Result<()> {
         if self.view.retracted.contains(record.id.as_ref()) {
-            self.end_counts(self.changed_at(&record));
+            self.end_counts(self.changed_at(record));
             self.is_other_reply |= matches!(record.body, Body::User { .. });
             return Ok(());
         }
@@ -134,7 +134,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             Box::new(Meta { id, offset: record.offset, end: record.end, ..Meta::default() })
         });
         let body = std::mem::replace(&mut record.body, Body::Other);
-        self.add(body, meta, &record);
+        self.add(body, meta, record);
         while self.pending.len() > 1
             && (self.pending[0].is_settled() || self.pending.len() > HORIZON)
         {
@@ -163,9 +163,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 self.assistant(content, meta, record);
             }
             Body::ToolUse { id, name, input } => {
-                let raw = Members::with_capacity(input.len() + name.len() + id.len() + 64);
-                let raw = raw.string("type", "tool_use").string("id", &id);
-                let raw = raw.raw("name", &name).raw("input", &input).into_json().into();
+                let raw = BlockText::of_call(&id, &name, &input);
                 let kind = BlockKind::ToolUse { id: Id::from(id) };
                 self.call(Block { raw, kind }, meta, record);
             }
@@ -211,7 +209,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     fn lay_out_first(&mut self, at_end: bool) -> io::Result<()> {
         let Some(mut message) = self.pending.pop_front() else { return Ok(()) };
         if let Some(source) = message.drop_final_thinking() {
-            self.note_at(&rules::FINAL_THINKING, source, "a reply ends in thinking; left out");
+            self.note_at(&rules::FINAL_THINKING, *source, "a reply ends in thinking; left out");
         }
         for call in &mut message.calls {
             self.note_orphan(call.early.take());
@@ -284,7 +282,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                     let meta = if continues { None } else { meta.clone() };
                     let message = self.open_message(Role::Assistant, continues, meta);
                     if block.is_thinking() {
-                        message.thinking = Some(RecordName::of(record));
+                        message.thinking = Some(Box::new(RecordName::of(record)));
                     }
                     message.add_block(block);
                 }

@@ -124,10 +124,12 @@ impl<'i> Pass<'i> {
             for line in batch {
                 each(&line);
                 search_findings.note_line(&line);
-                match read_record(line, &mut replaced)? {
-                    Err(finding) => batch_fold.add_finding(finding),
-                    Ok(record) => {
-                        search_findings.note_record(&record);
+                // A record is large, so it stays where it was returned.
+                match read_record(line, &mut replaced) {
+                    Err(error) => return Err(error),
+                    Ok(Err(finding)) => batch_fold.add_finding(finding),
+                    Ok(Ok(ref mut record)) => {
+                        search_findings.note_record(record);
                         batch_fold.take(record).context("cannot write '<stdout>'")?;
                     }
                 }

@@ -17,13 +17,13 @@ pub(super) struct Waiting {
 
 /// A result, and the place of the next one for the same call.
 struct Link {
-    early: Option<EarlyResult>,
+    early: Option<Box<EarlyResult>>,
     next: Option<usize>,
 }
 
 impl Waiting {
     /// Adds a result at the end.
-    pub(super) fn push(&mut self, early: EarlyResult) {
+    pub(super) fn push(&mut self, early: Box<EarlyResult>) {
         let place = self.results.len();
         match self.ends.entry(early.answer.id.clone()) {
             Entry::Vacant(ends) => {
@@ -39,7 +39,7 @@ impl Waiting {
     }
 
     /// Takes the first result for the call `id`.
-    pub(super) fn take_first(&mut self, id: &str) -> Option<EarlyResult> {
+    pub(super) fn take_first(&mut self, id: &str) -> Option<Box<EarlyResult>> {
         let (first, _) = self.ends.get_mut(id)?;
         let link = &mut self.results[*first];
         match link.next.take() {
@@ -52,7 +52,7 @@ impl Waiting {
     }
 
     /// Returns the remaining results, in the order of the file, but with those for the same call together.
-    pub(super) fn into_groups(self) -> impl Iterator<Item = EarlyResult> {
+    pub(super) fn into_groups(self) -> impl Iterator<Item = Box<EarlyResult>> {
         let Waiting { mut results, .. } = self;
         let (mut places, mut next) = (0..results.len(), None);
         iter::from_fn(move || {

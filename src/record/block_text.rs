@@ -2,7 +2,7 @@
 
 use crate::id::Id;
 use crate::json::write::{member, opening};
-use crate::json::{is_plain, quote};
+use crate::json::{is_plain, push_quoted, quote};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::Deref;
@@ -43,6 +43,20 @@ impl<'a> BlockText<'a> {
     /// Returns the text of a text block that begins with [`BlockText::TEXT_OPENING`] and ends after its value.
     pub(super) fn of_text(raw: impl Into<Cow<'a, str>>) -> BlockText<'a> {
         BlockText(Form::Text(raw.into()))
+    }
+
+    /// Returns the text of call `id`; `name` and `input` are JSON.
+    #[must_use]
+    pub fn of_call(id: &str, name: &str, input: &str) -> BlockText<'a> {
+        let mut raw = String::with_capacity(64 + id.len() + name.len() + input.len());
+        raw.push_str(opening!("type": "tool_use", "id"));
+        push_quoted(&mut raw, id);
+        for (member, value) in [(member!("name"), name), (member!("input"), input)] {
+            raw.push_str(member);
+            raw.push_str(value);
+        }
+        raw.push('}');
+        BlockText::from(raw)
     }
 
     /// Returns the text of a result of call `id`; `content` is JSON.
@@ -148,6 +162,18 @@ mod tests {
         let text = BlockText::of_text(r#"{"type":"text","text":"x \" y"}"#);
         assert_eq!(text.value(), Some(r#""x \" y""#));
         assert_eq!(text.borrowed(), Some(&*text));
+    }
+
+    #[test]
+    fn a_call_has_its_id_name_and_input() {
+        for id in ["toolu_1", "a\"b", "c\n", ""] {
+            let text = BlockText::of_call(id, r#""read""#, r#"{"path":"a"}"#);
+            let object = Object::parse(&text).unwrap();
+            assert_eq!(object.string("type").as_deref(), Some("tool_use"));
+            assert_eq!(object.string("id").as_deref(), Some(id));
+            assert_eq!(object.get("name"), Some(r#""read""#));
+            assert_eq!(object.get("input"), Some(r#"{"path":"a"}"#));
+        }
     }
 
     #[test]

@@ -125,7 +125,8 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
             }
             None if !self.layout.ids.is_known(&id) => {
                 let answer = answer.into_owned();
-                self.early.push(EarlyResult { answer, source: RecordName::of(record) });
+                let source = RecordName::of(record);
+                self.early.push(Box::new(EarlyResult { answer, source }));
             }
             _ => {
                 let what =
@@ -136,7 +137,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
     }
 
     /// Adds a finding for a result that comes before its call and was not assigned to it.
-    pub(super) fn note_orphan(&mut self, early: Option<EarlyResult>) {
+    pub(super) fn note_orphan(&mut self, early: Option<Box<EarlyResult>>) {
         if let Some(early) = early {
             let id = &early.answer.id;
             let what = format!("result of call '{id}' comes before the call; left out");
