@@ -119,7 +119,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         self.findings.push(finding);
     }
 
-    /// Reads the next record, and leaves it without its body.
+    /// Reads the next record. Takes its body, unless the record is retracted.
     ///
     /// # Errors
     /// When `out` fails for a message that this record completes.
@@ -209,7 +209,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     fn lay_out_first(&mut self, at_end: bool) -> io::Result<()> {
         let Some(mut message) = self.pending.pop_front() else { return Ok(()) };
         if let Some(source) = message.drop_final_thinking() {
-            self.note_at(&rules::FINAL_THINKING, *source, "a reply ends in thinking; left out");
+            self.note_at(&rules::FINAL_THINKING, source, "a reply ends in thinking; left out");
         }
         for call in &mut message.calls {
             self.note_orphan(call.early.take());

@@ -57,7 +57,7 @@ pub(super) struct PendingCall<'b> {
     pub(super) block: usize,
     pub(super) answer: Option<PendingResult<'b>>,
     /// A result that comes before the call. It becomes the answer if the call still has no result when the next message
-    /// begins. Few calls have one, and a smaller call is moved faster.
+    /// begins. Boxed, because few calls have one and it is large.
     pub(super) early: Option<Box<EarlyResult>>,
     pub(super) place: Place,
 }
@@ -80,7 +80,7 @@ pub(super) struct PendingMessage<'b> {
     pub(super) meta: Option<Box<Meta>>,
     /// Decides which further records belong to the reply.
     pub(super) reply: ReplyState,
-    /// The record of its last thinking block.
+    /// The record of its last thinking block. Boxed, because few messages have one.
     pub(super) thinking: Option<Box<RecordName>>,
 }
 
@@ -130,12 +130,12 @@ impl<'b> PendingMessage<'b> {
     /// If the message has thinking, drops thinking and blank blocks at its end. Returns the record of the last thinking
     /// block if a thinking block was dropped. A reply ends with thinking if it reached the token limit while the model
     /// was thinking.
-    pub(super) fn drop_final_thinking(&mut self) -> Option<Box<RecordName>> {
+    pub(super) fn drop_final_thinking(&mut self) -> Option<RecordName> {
         let source = self.thinking.take()?;
         let Content::Blocks(blocks) = &mut self.content else { return None };
         let kept = blocks.iter().rposition(can_be_last).map_or(0, |last| last + 1);
         let dropped = blocks.split_off(kept);
-        dropped.iter().any(Block::is_thinking).then_some(source)
+        dropped.iter().any(Block::is_thinking).then_some(*source)
     }
 
     /// Returns the content without blank blocks, and the `_meta`.

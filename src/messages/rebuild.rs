@@ -124,7 +124,7 @@ impl<'i> Pass<'i> {
             for line in batch {
                 each(&line);
                 search_findings.note_line(&line);
-                // A record is large, so it stays where it was returned.
+                // `?` would copy the record, which is large.
                 match read_record(line, &mut replaced) {
                     Err(error) => return Err(error),
                     Ok(Err(finding)) => batch_fold.add_finding(finding),

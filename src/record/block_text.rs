@@ -51,10 +51,10 @@ impl<'a> BlockText<'a> {
         let mut raw = String::with_capacity(64 + id.len() + name.len() + input.len());
         raw.push_str(opening!("type": "tool_use", "id"));
         push_quoted(&mut raw, id);
-        for (member, value) in [(member!("name"), name), (member!("input"), input)] {
-            raw.push_str(member);
-            raw.push_str(value);
-        }
+        raw.push_str(member!("name"));
+        raw.push_str(name);
+        raw.push_str(member!("input"));
+        raw.push_str(input);
         raw.push('}');
         BlockText::from(raw)
     }

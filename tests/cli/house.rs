@@ -1,6 +1,6 @@
 //! Rules for the repository. In the source, a module uses only modules that `src/lib.rs` lists above it, only `json`
-//! writes JSON, and only `cli` reads the environment and uses the standard streams. Scripts are short, and SECURITY.md
-//! names tests that exist.
+//! writes JSON, and only `cli` reads the environment and uses the standard streams. Scripts are short, all unit tests are
+//! run, and SECURITY.md names tests that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -221,6 +221,23 @@ fn sources_in(directory: &str) -> String {
     let files = WalkDir::new(root).into_iter().map(|entry| entry.expect("an entry"));
     let sources = files.filter(|file| file.path().extension().is_some_and(|it| it == "rs"));
     sources.map(|file| fs::read_to_string(file.path()).expect("a source file")).collect()
+}
+
+#[test]
+fn the_unit_tests_of_programs_are_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let check = fs::read_to_string(root.join("scripts/dev/check")).expect("scripts/dev/check");
+    let unit_tests =
+        check.lines().filter(|line| line.contains("cargo test") && line.contains(" --lib"));
+    let unit_tests: Vec<&str> = unit_tests.collect();
+    assert_eq!(unit_tests.len(), 2, "one line compiles the tests, and one runs them");
+    for program in fs::read_dir(root.join("src/bin")).expect("src/bin") {
+        let program = program.expect("an entry").file_name().into_string().expect("a name");
+        let has_tests = sources_in(&format!("src/bin/{program}")).contains("#[test]");
+        let names = |line: &&str| line.split_whitespace().any(|word| word == program);
+        let is_run = unit_tests.iter().all(names);
+        assert_eq!(has_tests, is_run, "{program}: scripts/dev/check");
+    }
 }
 
 #[test]
