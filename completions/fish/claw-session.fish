@@ -239,6 +239,7 @@ json\t'One JSON object per diagnostic'"
 complete -c claw-session -n "__fish_claw_session_using_subcommand lock" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-session -n "__fish_claw_session_using_subcommand lock" -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand lock" -l retry -d 'Hold the lock that claw-retry uses instead of the turn lock; turns do not wait for it'
+complete -c claw-session -n "__fish_claw_session_using_subcommand lock" -l temporary -d 'Make a temporary directory for the command, and name it in CLAW_TEMPORARY'
 complete -c claw-session -n "__fish_claw_session_using_subcommand lock" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-session -n "__fish_claw_session_using_subcommand path" -a "(claw-session list --names 2>/dev/null)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand switch" -a "(claw-session list --names 2>/dev/null)"

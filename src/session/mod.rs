@@ -16,6 +16,7 @@ pub mod reset;
 pub mod resolve;
 pub mod status;
 pub mod store;
+pub mod temporary;
 pub mod time;
 pub mod turn;
 

@@ -99,7 +99,9 @@ impl HeldTurn {
         }
     }
 
-    fn try_take(path: &Path) -> io::Result<Option<HeldTurn>> {
+    /// Takes the lock on the file `path`, which is created if it does not exist. Returns `None` if another process holds
+    /// the lock.
+    pub(super) fn try_take(path: &Path) -> io::Result<Option<HeldTurn>> {
         let file = high(open(path, true)?)?;
         match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::AGAIN | Errno::ACCESS) => return Ok(None),

@@ -272,7 +272,7 @@ fn audit_26_a_turn_names_the_option_that_was_typed() {
         Row("claw-turn --provider offline --reset daily@04:00 -m hi ./s.jsonl", 2, "claw-turn: --reset and --idle need a session name, but './s.jsonl' is a path; leave them out"),
         Row("claw-turn --provider offline s.jsonl </dev/null", 65, "claw-append: cannot append '<stdin>': the text is blank; give some text"),
         Row("claw-turn --provider offline -m hi d/", 74, "claw-append: cannot open 'd/': is a directory; name a file"),
-        Row("TMPDIR=none claw-turn --provider offline -m hi s.jsonl", 74, "claw-turn: cannot make the directory 'none/claw-turn.…"),
+        Row("TMPDIR=none claw-turn --provider offline -m hi s.jsonl", 74, "claw-session: cannot make the directory 'none/claw-turn.…"),
         Row("claw-retry", 2, "claw-retry: SESSION is required; see claw-retry --help"),
         Row("claw-retry none.jsonl", 74, "claw-retry: cannot read 'none.jsonl': no such file or directory; check the path"),
         Row("claw-retry --every 0 s.jsonl", 2, "claw-retry: invalid value '0' for --every: use 1 or more"),

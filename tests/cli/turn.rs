@@ -825,7 +825,8 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
         assert!(messages.len() >= 2, "round {round}");
         run(&provider).assert().success().stdout(contains(PROMPT));
         assert_legal_but_for_the_window(&provider);
-        sandbox.sh("rm -rf claw-turn.*").assert().success();
+        // The turn that was killed left its temporary directory, which this one removes.
+        sandbox.sh("ls -d claw-turn.*").assert().stdout("");
     }
     assert!(seen.len() > 2, "expected kills at different points: {seen:?}");
 }

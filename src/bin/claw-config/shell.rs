@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::model::{ModelArgs, state_dir};
 use clawutils::cli::options::{PlaceArgs, StoreKind};
-use clawutils::cli::{Output, arguments, attach, diagnostics, variable};
+use clawutils::cli::{Output, arguments, attach, diagnostics};
 use clawutils::exec::tools::Directory;
 use clawutils::exit::{Exit, fail};
 use clawutils::printable::printable;
@@ -20,7 +20,6 @@ use clawutils::settings::mistakes;
 use clawutils::settings::{Origin, Setting, SettingValue, ValueKind};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -210,7 +209,6 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
         return Ok(());
     }
     report_default_model(&settings.model, &session);
-    text.set("work", work_directory());
     text.set("session", &session);
     text.set("again", again(args));
     text.set("prompt", if args.again { "again" } else { "input" });
@@ -336,13 +334,6 @@ fn check_values(settings: &TurnSettings) -> anyhow::Result<bool> {
     }
     check_command(&call.command)?;
     Ok(budget.is_some())
-}
-
-/// Returns the path of the directory for a turn's temporary files, which the script creates.
-fn work_directory() -> OsString {
-    let random = RandomState::new().build_hasher().finish();
-    let directory = variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    directory.join(format!("claw-turn.{random:016x}")).into()
 }
 
 /// Explains how to choose a provider.

@@ -13,11 +13,16 @@ use clawutils::cli::options::{LockArgs, ResetArgs};
 use clawutils::cli::{diagnostics, variable};
 use clawutils::exit::{self, Exit, fail};
 use clawutils::process::relatives::is_ancestor;
+use clawutils::session::temporary::{self, TemporaryDirectory};
 use clawutils::session::turn::{HeldTurn, Purpose, holder, lock_path, tidy};
+use std::env::temp_dir;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+/// The variable with the path of the temporary directory.
+const TEMPORARY: &str = "CLAW_TEMPORARY";
 
 /// Hold the turn lock of a session while a command runs.
 #[derive(Clone, Debug, clap::Args)]
@@ -29,6 +34,9 @@ pub struct Lock {
     /// Hold the lock that claw-retry uses instead of the turn lock; turns do not wait for it
     #[arg(long)]
     pub retry: bool,
+    /// Make a temporary directory for the command, and name it in CLAW_TEMPORARY
+    #[arg(long)]
+    temporary: bool,
     #[command(flatten)]
     lock: LockArgs,
     /// Take the lock in this process, and then execute the command
@@ -50,7 +58,12 @@ impl Lock {
         let mut command = if is_held { self.command()? } else { self.holding(&path)? };
         command.env("CLAW_SESSION", operand(&path));
         command.env("CLAW_LOCKED", std::process::id().to_string());
+        let temporary = self.temporary.then(|| TemporaryDirectory::path_in(&temp_dir()));
+        command.envs(temporary.iter().map(|path| (TEMPORARY, path)));
+        let owned = temporary.as_deref().filter(|_| is_held).map(create_temporary).transpose()?;
         let ended = foreground::run(&mut command).or_else(|error| cannot_run(&command, &error))?;
+        drop(owned);
+        temporary.iter().for_each(|path| temporary::remove(path));
         if !is_held {
             tidy(&lock);
             indexing::begin(place, Some(&path));
@@ -67,6 +80,9 @@ impl Lock {
         let turn = HeldTurn::take(path, purpose, self.lock.lock_timeout)?;
         drop(progress);
         turn.leave().with_context(|| format!("cannot lock the {} of '{shown}'", purpose.name()))?;
+        if let Some(path) = variable(TEMPORARY).filter(|_| self.temporary) {
+            create_temporary(Path::new(&path))?.leave()?;
+        }
         let error = command.exec();
         cannot_run(&command, &error)
     }
@@ -98,7 +114,8 @@ impl Lock {
             if diagnostics::is_json() { "json" } else { "text" },
         ]);
         command.arg("--lock-timeout").arg(self.lock.lock_timeout.as_secs_f64().to_string());
-        command.args(self.retry.then_some("--retry")).arg(operand(path)).arg("--");
+        command.args(self.retry.then_some("--retry")).args(self.temporary.then_some("--temporary"));
+        command.arg(operand(path)).arg("--");
         let given = self.command()?;
         command.arg(given.get_program()).args(given.get_args());
         Ok(command)
@@ -135,6 +152,11 @@ fn operand(path: &Path) -> PathBuf {
 /// Returns true if an ancestor of this process holds the lock, and `CLAW_LOCKED` is set.
 fn is_held_above(lock: &Path) -> bool {
     variable("CLAW_LOCKED").is_some() && holder(lock).is_some_and(is_ancestor)
+}
+
+fn create_temporary(path: &Path) -> anyhow::Result<TemporaryDirectory> {
+    let cannot = || format!("cannot make the directory '{}'; check TMPDIR", path.display());
+    TemporaryDirectory::create(path).with_context(cannot)
 }
 
 fn cannot_run<T>(command: &Command, error: &std::io::Error) -> anyhow::Result<T> {
