@@ -83,7 +83,7 @@ fn assert_unchanged(sandbox: &Sandbox, bytes: &[u8]) {
         .map(|entry| entry.expect("an entry").file_name())
         .collect();
     names.sort();
-    assert_eq!(names, [FILE, "state"]);
+    assert_eq!(names, [FILE, "state", "tmp"]);
 }
 
 // ---- the end of the file --------------------------------------------------------------------

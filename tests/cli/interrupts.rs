@@ -12,16 +12,11 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{AssertExt, Cmd, Sandbox, receives_signal, send_to_group};
+use crate::common::{AssertExt, Cmd, Sandbox, send_to_group};
 use crate::conversations::{Conversation, log, rebuild, words};
 use crate::shapes::{HELLO, call};
 
 const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3), ("KILL", 9)];
-
-/// Returns the signals that are not ignored in this environment.
-fn signals() -> Vec<(&'static str, i32)> {
-    SIGNALS.into_iter().filter(|(_, number)| receives_signal(*number)).collect()
-}
 
 /// Reads the beginning of the shown text, sends the signal, and returns all of the shown text and the exit status.
 fn interrupt(mut child: Child, shown: &mut impl Read, name: &str) -> (String, ExitStatus) {
@@ -35,7 +30,7 @@ fn interrupt(mut child: Child, shown: &mut impl Read, name: &str) -> (String, Ex
 #[test]
 fn p_6_claw_call_records_the_text_it_showed_and_is_ended_by_the_signal() {
     for shape in Shape::ALL {
-        for (name, number) in signals() {
+        for (name, number) in SIGNALS {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
             provider.script(Step::Slow(4, Duration::from_secs(60)));
             let cmd = call(&sandbox, &provider, shape, &["--stream", "--record", "tape"]);
@@ -64,7 +59,7 @@ fn p_6_claw_call_records_the_text_it_showed_and_is_ended_by_the_signal() {
 /// A program that forwards signals may repeat a signal that the terminal has already sent.
 #[test]
 fn a_second_signal_does_not_lose_the_shown_text() {
-    for (name, number) in signals().into_iter().filter(|(name, _)| *name != "KILL") {
+    for (name, number) in SIGNALS.into_iter().filter(|(name, _)| *name != "KILL") {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(Step::Slow(4, Duration::from_secs(60)));
         let args = ["--stream=-", "--reply", "reply"];
@@ -97,7 +92,7 @@ fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str])
 #[test]
 fn p_6_claw_turn_keeps_the_prompt_and_the_text_it_showed() {
     for shape in Shape::ALL {
-        for (name, number) in signals() {
+        for (name, number) in SIGNALS {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
             Conversation::of("uacr", 9).assistant("Well.").append(&sandbox, "s.jsonl");
             let before = sandbox.read("s.jsonl");
@@ -210,7 +205,7 @@ fn v58_p6_a_turn_killed_at_any_moment_leaves_a_usable_transcript() {
                     let mut child = run(&provider).spawn();
                     thread::sleep(whole * (round + 1) / 10);
                     if child.try_wait().expect("the state of the process").is_none() {
-                        let signals = signals();
+                        let signals = SIGNALS;
                         assert!(send_to_group(
                             signals[round as usize % signals.len()].0,
                             child.id()

@@ -1,6 +1,5 @@
 //! claw-session lock: the turn lock of a session is held while a command runs, and signals reach the command.
 
-use signal_hook::consts::SIGTSTP;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
@@ -10,7 +9,7 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 
 use crate::common::pty::{CTRL_C, ENTER, Pty, can_run};
-use crate::common::{AssertExt, Cmd, Sandbox, receives_signal, send};
+use crate::common::{AssertExt, Cmd, Sandbox, send};
 
 const SIZE: (u16, u16) = (80, 24);
 const CTRL_Z: &str = "\x1a";
@@ -51,9 +50,6 @@ fn the_command_gets_the_path_of_the_session_and_its_status_is_passed_on() {
         .assert()
         .stdout("./-x.jsonl --\n");
     for (name, number) in [("TERM", 15), ("KILL", 9), ("QUIT", 3), ("USR1", 10)] {
-        if !receives_signal(number) {
-            continue;
-        }
         let script = format!("ulimit -c 0; kill -s {name} $$");
         lock(&sandbox, &["--", "sh", "-c", &script]).assert().killed_by(number);
         assert!(!sandbox.exists(".s.jsonl.lock"));
@@ -64,10 +60,7 @@ fn the_command_gets_the_path_of_the_session_and_its_status_is_passed_on() {
 
 #[test]
 fn a_signal_to_the_holder_reaches_all_its_descendants() {
-    for (name, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15)] {
-        if !receives_signal(number) {
-            continue;
-        }
+    for name in ["HUP", "INT", "QUIT", "TERM"] {
         let sandbox = Sandbox::new();
         let script =
             "ulimit -c 0; trap 'exit 7' HUP INT QUIT TERM; sh -c 'echo ready; sleep 60; :'";
@@ -143,7 +136,7 @@ fn lock_replaces_an_expired_session_and_rejects_a_name_that_is_also_a_file() {
 
 #[test]
 fn ctrl_c_and_ctrl_z_reach_the_command_once() {
-    if !can_run() || !receives_signal(2) {
+    if !can_run() {
         return;
     }
     let sandbox = Sandbox::new();
@@ -172,7 +165,7 @@ fn ctrl_c_and_ctrl_z_reach_the_command_once() {
 
 #[test]
 fn the_shell_gets_the_terminal_only_after_the_command_stopped() {
-    if !can_run() || !receives_signal(SIGTSTP) {
+    if !can_run() {
         return;
     }
     let sandbox = Sandbox::new();

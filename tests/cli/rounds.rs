@@ -9,7 +9,7 @@ use predicates::str::contains;
 use serde_json::json;
 
 use crate::common::provider::{FakeProvider, Step};
-use crate::common::{Cmd, Sandbox, receives_signal, send, send_to_group};
+use crate::common::{Cmd, Sandbox, send, send_to_group};
 use crate::conversations::builds;
 use crate::exec::{has_ended, line_of, tools};
 
@@ -172,9 +172,6 @@ fn p_6_a_signal_ends_a_running_tool_and_keeps_earlier_results() {
     for (name, status, to_group) in
         [("INT", 130, true), ("QUIT", 131, true), ("TERM", 143, false), ("TERM", 143, true)]
     {
-        if !receives_signal(status - 128) {
-            continue;
-        }
         let (sandbox, provider) =
             (sandbox_with(&[("work", WORK), ("hang", hang)]), FakeProvider::new());
         let calls = [("t1", "work"), ("t2", "hang")]

@@ -3,7 +3,8 @@
 //! [`Sandbox`] is a temporary directory for one test, and [`Cmd`] a program to run there. A test uses a `Cmd` like an
 //! `assert_cmd::Command`: [`Cmd::assert`] returns assert_cmd's [`Assert`], and checks take predicates. [`AssertExt`]
 //! adds a check of the signal that ended a program, and returns the program's output as text and JSON. Every program
-//! gets the same small environment; only the end of `PATH` comes from the caller.
+//! gets the same small environment, and the same signals, limits and file mode mask ([`isolation`]); only the end of
+//! `PATH` comes from the caller.
 //!
 //! [`provider::FakeProvider`] is a provider on loopback, which checks requests against [`rules`] and [`shapes`];
 //! [`wire`] puts TLS, other addresses and proxies in front of it. [`pty::Pty`] runs a program on a terminal.
@@ -15,6 +16,7 @@
     reason = "without the http feature parts are unused, and tests report failures by panicking"
 )]
 
+mod isolation;
 pub mod provider;
 pub mod pty;
 pub mod rules;
@@ -39,28 +41,14 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Returns true unless the test process ignores this signal, as it does with some signals if a shell without job
-/// control has started it in the background. Prints a line if the test is skipped for this reason.
-#[expect(clippy::print_stdout, reason = "the test reports that it was skipped")]
-pub fn receives_signal(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    let is_ignored = (ignored >> (signal - 1)) & 1 == 1;
-    if is_ignored {
-        println!("skipped: signal {signal} is ignored here");
-    }
-    !is_ignored
-}
-
 /// The default limit on the run time of a program.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The longest wait for the last output of a program that was killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A temporary directory with the directory `state/`, to which `CLAW_STATE_DIR` points. It is removed when the sandbox
-/// and all of its commands have been dropped.
+/// A temporary directory with the directories `state/`, to which `CLAW_STATE_DIR` points, and `tmp/`, to which `TMPDIR`
+/// points. It is removed when the sandbox and all of its commands have been dropped.
 pub struct Sandbox {
     dir: Arc<TempDir>,
 }
@@ -68,8 +56,11 @@ pub struct Sandbox {
 impl Sandbox {
     /// Creates the directory.
     pub fn new() -> Sandbox {
+        isolation::begin();
         let dir = TempDir::new().expect("a temporary directory");
-        fs::create_dir(dir.path().join("state")).expect("the state directory");
+        for name in ["state", "tmp"] {
+            fs::create_dir(dir.path().join(name)).expect("a directory in the sandbox");
+        }
         Sandbox { dir: Arc::new(dir) }
     }
 
@@ -159,7 +150,7 @@ impl Sandbox {
     pub fn as_nobody(&self, script: &str, input: &str) -> Option<Assert> {
         const WRAPPER: &str = r#"
 test "$(id -u)" = 0 || exec sh -c "$SCRIPT"
-chmod 755 . && mkdir own && chown 65534:65534 own && cd own || exit 99
+chmod 755 . && mkdir own && chown 65534:65534 own tmp && cd own || exit 99
 drop="setpriv --reuid=65534 --regid=65534 --clear-groups"
 $drop claw-append --version >/dev/null 2>&1 || exit 99
 exec $drop sh -c "$SCRIPT""#;
@@ -168,10 +159,14 @@ exec $drop sh -c "$SCRIPT""#;
     }
 }
 
-/// Returns the directory of the built programs, one level above the running test's own directory.
+/// Returns the directory of the built programs: `CLAW_PROGRAMS`, with which `make check` tests the programs that it
+/// installs, otherwise the one above the running test's own directory.
 ///
 /// `env!("CARGO_BIN_EXE_claw-call")` would fail to compile without the `http` feature.
 fn built_programs() -> PathBuf {
+    if let Some(directory) = env::var_os("CLAW_PROGRAMS") {
+        return directory.into();
+    }
     let test = env::current_exe().expect("the path of the running test");
     test.ancestors().nth(2).expect("target/<profile>/deps/<test>").to_owned()
 }
@@ -208,6 +203,7 @@ impl Cmd {
             .env("PATH", path)
             .env("HOME", dir)
             .env("LC_ALL", "C.UTF-8")
+            .env("TMPDIR", dir.join("tmp"))
             .env("TZ", "UTC")
             .env("SOURCE_DATE_EPOCH", "1767225600")
             .env("CLAW_STATE_DIR", dir.join("state"))
@@ -482,9 +478,8 @@ mod tests {
         let mut names = run.success().lines();
         // The shell adds these.
         names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(&name.as_str()));
-        let fixed =
-            ["CLAW_STATE_DIR", "HOME", "LC_ALL", "NO_PROXY", "PATH", "SOURCE_DATE_EPOCH", "TZ"];
-        assert_eq!(names, fixed);
+        let fixed = "CLAW_STATE_DIR HOME LC_ALL NO_PROXY PATH SOURCE_DATE_EPOCH TMPDIR TZ";
+        assert_eq!(names, fixed.split(' ').collect::<Vec<_>>());
         sandbox.sh("test -d \"$CLAW_STATE_DIR\" && test -z \"$(cat)\"").assert().success();
     }
 

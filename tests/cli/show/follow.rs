@@ -4,7 +4,7 @@
 use predicates::str::contains;
 
 use super::{reply, user};
-use crate::common::{Sandbox, kill_group, receives_signal};
+use crate::common::{Sandbox, kill_group};
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -141,16 +141,11 @@ fn a_replaced_or_truncated_file_is_shown_from_its_beginning() {
 fn a_signal_or_a_closed_pipe_ends_the_program_silently() {
     let mut following = Following::begin(&user("one"), &[]);
     following.shows(FIRST);
-    if receives_signal(2) {
-        let interrupt = format!("kill -s INT {}", following.child.id());
-        Sandbox::new().sh(&interrupt).assert().success();
-        let status = following.child.wait().expect("an exit status");
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
-        assert!(
-            following.stderr.recv_timeout(PATIENCE).is_err(),
-            "expected nothing on standard error"
-        );
-    }
+    let interrupt = format!("kill -s INT {}", following.child.id());
+    Sandbox::new().sh(&interrupt).assert().success();
+    let status = following.child.wait().expect("an exit status");
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
+    assert!(following.stderr.recv_timeout(PATIENCE).is_err(), "expected nothing on standard error");
     // If its reader exits, the program ends even if nothing more is appended.
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", user("one"));
