@@ -1,5 +1,5 @@
-//! claw-call with recorded answers of a real server (llama.cpp, through both of its APIs), and the complete turn of
-//! the demo.
+//! claw-call with recorded answers of a real server (llama.cpp, through both of its APIs), and a complete turn of
+//! claw-turn with it.
 
 use std::path::{Path, PathBuf};
 
@@ -101,18 +101,18 @@ fn a_conversation_that_ends_with_a_reply_is_not_sent() {
 /// The provider refuses the first request, and also the second, in which results are shortened. Then the model writes a
 /// summary, and answers the request that begins with it.
 #[test]
-fn the_recorded_demo_succeeds_after_two_overflows_and_a_summary() {
+fn a_recorded_turn_succeeds_after_two_overflows_and_a_summary() {
     let sandbox = Sandbox::new();
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/dev/demo");
+    let turn = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/recorded/turn.sh");
     sandbox
-        .sh(r#"sh "$DEMO" demo"#)
-        .env("DEMO", demo)
+        .sh(r#"sh "$TURN" ."#)
+        .env("TURN", turn)
         .assert()
         .success()
         .stdout(contains("The build of target_1 fails at step 30: zlib.h is missing."))
         .stderr(contains("request (3181 tokens) exceeds the available context size (2048 tokens)"))
         .stderr(contains("claw-compact: summarised 7 messages"));
-    let records = sandbox.read_json("demo/real.jsonl");
+    let records = sandbox.read_json("real.jsonl");
     let summary = records.iter().find(|record| record["type"] == "compaction");
     let summary = summary.expect("a summary");
     assert_eq!(
