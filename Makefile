@@ -1,20 +1,19 @@
-# make            build all programs in release mode
+# make            build all programs
+# make install    build and install programs, tools, manual pages, completions and the schema under $(DESTDIR)$(PREFIX);
+#                 EXACT=1 adds vocabularies of tokenizers to claw-estimate (45 MB)
+# make uninstall  remove them
 # make demo       show an overflow and how it is handled, without a key or a network
 # make check      run all checks, except the longer ones of CI
 # make check-full run long tests that make check does not run
-# make static     build the programs that make install copies, statically linked where possible
 # make fuzz       fuzz all targets; FUZZ=scan selects one, SECONDS=60 runs each for a minute
 # make recall     measure which facts survive a summary
 # make bench      measure speed, memory and size, beside other programs
 # make pictures   draw the pictures in docs/pictures
 # make html       convert the manual pages to HTML, in target/html
-# make install    install programs, tools, manual pages, completions and the schema under $(DESTDIR)$(PREFIX)
-#                 EXACT=1 adds vocabularies of tokenizers to claw-estimate (45 MB); MACHINE=aarch64 installs programs
-#                 for another processor, if make static could build them with the same setting
 # make install-files  install everything except the programs that cargo builds, after cargo install
-# make uninstall  remove them
 # make completions  write the completions of bash, zsh and fish from the definitions of the programs
-# make source     make an archive that builds without a network; tarball, deb and formula make other packages
+# make source     make an archive that builds without a network; deb and formula make other packages
+# make tarball    make an archive of static programs; MACHINE=aarch64 makes that of another processor
 # make shells     run the tests of the scripts with other shells and the tools of busybox
 # make portable   check that the code compiles for other systems
 # make audit      check licences, sources, duplicates and advisories of all dependencies
@@ -29,7 +28,20 @@ SECONDS = 600
 MACHINE =
 
 TARGET = $${CARGO_TARGET_DIR:-target}
-DIST = $(TARGET)/dist$(MACHINE:%=-%)
+RELEASE = $(TARGET)/release
+CARGO_BUILD = $(CARGO) build --release --locked $(EXACT:%=--features exact) && rm -f "$(RELEASE)"/built* && : >"$(BUILT)"
+BUILD = $(CARGO_BUILD)
+BUILT = $(RELEASE)/built$(EXACT:%=-exact)
+# Whoever does not own this clone, such as root in that of a user, leaves no files in it: install what the owner has built,
+# or if that is missing or older than the sources, build in another directory.
+ifeq ($(CARGO_TARGET_DIR)$(shell test -O . && echo owner),)
+ifeq ($(shell test -e "$(BUILT)" || echo missing; find src Cargo.toml Cargo.lock -newer "$(BUILT)" 2>&1),)
+BUILD = @echo "using the programs that the owner of this clone has built"
+else
+export CARGO_TARGET_DIR := $(HOME)/.cache/clawutils
+BUILD = @echo "this clone belongs to somebody else; building in $(CARGO_TARGET_DIR)"; $(CARGO_BUILD)
+endif
+endif
 BINDIR = $(DESTDIR)$(PREFIX)/bin
 MANDIR = $(DESTDIR)$(PREFIX)/share/man
 DATADIR = $(DESTDIR)$(PREFIX)/share/clawutils
@@ -44,27 +56,16 @@ SCRIPTS = claw-turn claw-chat claw-retry claw-replay-parallel
 TOOLS = read_file list_directory get_current_time
 
 build:
-	$(CARGO) build --release --locked
+	$(BUILD)
 
-demo:
-	$(CARGO) build --quiet --locked
-	PATH="$(TARGET)/debug:scripts:$$PATH" sh scripts/dev/demo "$(TARGET)/demo"
+demo: build
+	@PATH="$(RELEASE):scripts:$$PATH" sh scripts/dev/demo "$(TARGET)/demo"
 
 check:
 	sh scripts/dev/check
 
-static:
-	CARGO="$(CARGO)" EXACT="$(EXACT)" MACHINE="$(MACHINE)" sh scripts/dev/dist
-
-# As root, this builds nothing, because cargo would leave files owned by root in the target and home directories.
-built:
-	@if test "$$(id -u)" -ne 0; then exec $(MAKE) --no-print-directory static; fi; \
-	for program in $(PROGRAMS); do test -x "$(DIST)/$$program" || { \
-		echo "make install: $$program is not built; run make static, if possible not as root" >&2; exit 1; \
-	}; done
-
-install: built install-files
-	for program in $(PROGRAMS); do $(INSTALL) -m 755 "$(DIST)/$$program" "$(BINDIR)"; done
+install: build install-files
+	for program in $(PROGRAMS); do $(INSTALL) -m 755 "$(RELEASE)/$$program" "$(BINDIR)"; done
 
 install-files:
 	$(INSTALL) -d "$(BINDIR)" "$(MANDIR)/man1" "$(MANDIR)/man5" "$(MANDIR)/man7" "$(DATADIR)" "$(TOOLDIR)"
@@ -134,5 +135,5 @@ check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --example property mutant -- --nocapture
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
-.PHONY: build static demo check recall bench pictures html fuzz built install install-files uninstall check-full completions source tarball deb \
+.PHONY: build demo check recall bench pictures html fuzz install install-files uninstall check-full completions source tarball deb \
 	formula shells portable audit release

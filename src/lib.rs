@@ -23,11 +23,6 @@
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
-// musl's own allocator makes a rebuild take three times as long.
-#[cfg(target_env = "musl")]
-#[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
-
 mod simd; // code that depends on the processor
 mod system; // code that depends on the operating system
 pub mod json; // JSON text, inspected and written without decoding it

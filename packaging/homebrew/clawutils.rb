@@ -8,7 +8,6 @@ class Clawutils < Formula
   depends_on "rust" => :build
 
   def install
-    system "make", "static"
     system "make", "install", "PREFIX=#{prefix}"
   end
 

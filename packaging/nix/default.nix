@@ -15,7 +15,7 @@ pkgs.rustPlatform.buildRustPackage {
   doCheck = false;
 
   nativeBuildInputs = [ pkgs.makeWrapper ];
-  buildPhase = "make static";
+  buildPhase = "make";
   installPhase = ''
     make install PREFIX=$out
     for script in claw-turn claw-chat claw-retry claw-replay-parallel; do
