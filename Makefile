@@ -59,7 +59,7 @@ build:
 	$(BUILD)
 
 demo: build
-	@PATH="$(RELEASE):scripts:$$PATH" sh scripts/dev/demo "$(TARGET)/demo"
+	@PATH="$$(cd "$(RELEASE)" && pwd):$(CURDIR)/scripts:$$PATH" sh scripts/dev/demo "$(TARGET)/demo"
 
 check:
 	sh scripts/dev/check
