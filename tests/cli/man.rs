@@ -630,7 +630,7 @@ fn documented_files_are_those_that_the_source_uses() {
 fn mandoc_and_groff_report_no_warnings() {
     let checks = [
         ("mandoc", r#"mandoc -T lint -W warning "$@""#),
-        ("groff", r#"for page; do groff -k -ww -mandoc -T utf8 -z "$page" 2>&1; done"#),
+        ("groff", r#"for page; do groff -k -ww -mandoc -T utf8 -z <"$page" 2>&1; done"#),
     ];
     for (_, check) in checks.into_iter().filter(|(tool, _)| has_tool(tool)) {
         let paths = pages().into_iter().map(|page| page.path);

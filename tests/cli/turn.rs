@@ -741,7 +741,8 @@ fn the_scripts_pass_shellcheck() {
         return;
     }
     let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
-    let script = r#"find "$SCRIPTS" -type f -exec grep -l '^#!/bin/sh' {} + | xargs shellcheck"#;
+    let script =
+        r#"find "$SCRIPTS" -type f -exec grep -q '^#!/bin/sh' {} \; -exec shellcheck {} +"#;
     sandbox.sh(script).env("SCRIPTS", scripts).assert().success().stdout("");
 }
 

@@ -132,8 +132,8 @@ fn a_turn_succeeds_whatever_the_state_of_the_index_is() {
     );
     assert_eq!(sandbox.read("other.db"), before);
     // A `PATH` with all programs but claw-index.
-    let hide = "mkdir some; for file in $(dirname $(command -v claw-index))/claw-*; do ln -s $file some; done
-        rm some/claw-index; ln -s $(command -v claw-turn) some; PATH=$PWD/some:/usr/bin:/bin";
+    let hide = "mkdir some; own=$(command -v claw-index); for file in \"${own%/*}\"/claw-*; do ln -s \"$file\" some; done
+        rm some/claw-index; ln -s \"$(command -v claw-turn)\" some; PATH=$PWD/some:/usr/bin:/bin";
     turn(hide, "claw-index cannot be run; install it, or set store to jsonl\n");
     assert_eq!(sandbox.read_text("t"), "text\n");
     assert_eq!(

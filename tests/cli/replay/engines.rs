@@ -103,8 +103,8 @@ SHELL=/bin/sh exec sh -c "$*"
 /// standard input.
 fn parallel(sandbox: &Sandbox, hosts: &str, args: &[&str]) -> Cmd {
     sandbox.program("fake-ssh", SSH);
-    let ssh = sandbox.path("bin/fake-ssh");
-    let options = ["--ssh", ssh.to_str().expect("a path"), "--sshlogin", hosts, "-N", "5"];
+    // The value is a command line, so it is not a path, which may contain spaces.
+    let options = ["--ssh", "fake-ssh", "--sshlogin", hosts, "-N", "5"];
     let directory = sandbox.path("");
     let command = sandbox.cmd("claw-replay-parallel").args(options);
     command.arg("--workdir").arg(directory).arg("--").args(args).write_stdin(sandbox.read("list"))
