@@ -1,7 +1,7 @@
 //! Tests that any bytes can be read as a provider's answer.
 
 use clawutils::provider::Reply;
-use clawutils::provider::failure::{Failure, Rows};
+use clawutils::provider::refusal::{Failure, Rows};
 use clawutils::provider::protocol::Protocol;
 use clawutils::provider::reading::Reading;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use crate::cli::{prices, read_file};
 use crate::exit::{Error, Exit, fail};
-use crate::provider::failure::Rows;
+use crate::provider::refusal::Rows;
 use crate::redact::Patterns;
 use crate::session::reset;
 use crate::settings::values::seconds;

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::json::Object;
 use crate::messages::Message;
 use crate::provider::collect::Remaining;
-use crate::provider::failure::Rows;
+use crate::provider::refusal::Rows;
 use crate::provider::ollama::Cut;
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;

@@ -103,7 +103,7 @@ impl Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::failure::Rows;
+    use crate::provider::refusal::Rows;
     use crate::provider::protocol::Protocol;
 
     fn header(name: &str, value: &str) -> (String, String) {

@@ -3,7 +3,7 @@
 
 use crate::estimate::{self, Estimate, Method, Model};
 use crate::messages::Message;
-use crate::provider::failure::FailureClass;
+use crate::provider::refusal::FailureClass;
 use crate::provider::ollama::{self, Cut};
 use crate::provider::protocol::Protocol;
 use crate::provider::{Failure, ModelRequest, Reply};

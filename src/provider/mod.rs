@@ -2,7 +2,7 @@
 //!
 //! Building requests and reading answers have no side effects. [`protocol`] selects one of three wire formats
 //! ([`anthropic`], [`openai`], [`ollama`]), [`stream`] splits a stream into events, [`reading`] turns the
-//! bytes of an answer into a reply or a failure, and [`failure`] classifies refusals. [`call`] combines them
+//! bytes of an answer into a reply or a failure, and [`refusal`] classifies refusals. [`call`] combines them
 //! with a transport that the caller supplies. Only `http` uses the network.
 
 pub mod address;
@@ -13,7 +13,6 @@ mod chat;
 pub mod estimated;
 pub mod endpoint;
 mod extent;
-pub mod failure;
 pub mod form;
 mod gemini;
 #[cfg(feature = "http")]
@@ -28,6 +27,7 @@ pub mod protocol;
 pub mod reading;
 #[cfg(test)]
 mod recorded;
+pub mod refusal;
 pub mod secret;
 pub mod stream;
 
@@ -37,9 +37,9 @@ use crate::json::{Object, is_deeper, on_one_line};
 use crate::messages::Message;
 use crate::record;
 use crate::record::content::Block;
-pub use failure::Failure;
-use failure::Rows;
 pub use kind::Provider;
+pub use refusal::Failure;
+use refusal::Rows;
 
 /// A request to a provider.
 #[derive(Clone, Copy, Debug)]

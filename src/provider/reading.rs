@@ -11,7 +11,7 @@ mod whole;
 use crate::json::Object;
 use crate::provider::collect::Remaining;
 use crate::provider::extent::{Extent, completed};
-use crate::provider::failure::Rows;
+use crate::provider::refusal::Rows;
 use crate::provider::protocol::Protocol;
 use crate::provider::stream::{Framing, MAX_EVENT};
 use crate::provider::{Answer, FailedCall, Failure, Reply};
@@ -276,7 +276,7 @@ fn keep(body: &mut Vec<u8>, piece: &[u8]) {
 mod tests {
     use super::*;
     use crate::exit::Exit;
-    use crate::provider::failure::FailureClass;
+    use crate::provider::refusal::FailureClass;
 
     /// Reads an answer of this content type in these pieces. Also returns the text that was shown.
     fn read(kind: &str, pieces: &[&[u8]]) -> (Result<Reply, Failure>, String) {

@@ -10,7 +10,7 @@ use clawutils::provider::call::{Ask, Transport};
 use clawutils::provider::cassette::{Cassette, Exchange, LookupError, Recorder};
 use clawutils::provider::collect::Remaining;
 use clawutils::provider::endpoint::Endpoint;
-use clawutils::provider::failure::FailureClass;
+use clawutils::provider::refusal::FailureClass;
 use clawutils::provider::reading::Reading;
 #[cfg(feature = "http")]
 use clawutils::provider::{Failure, ModelRequest, offline};

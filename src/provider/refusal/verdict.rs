@@ -5,7 +5,7 @@
 //! so that [`by_status`] decides.
 
 use super::answer::ErrorBody;
-use super::texts::{self, Numbers, TextFamily};
+use super::text::{self, Numbers, TextFamily};
 use super::{FailureClass, Rows};
 use std::borrow::Cow;
 
@@ -88,7 +88,7 @@ impl Verdict<'_> {
             return self.found;
         }
         let text = answer.text.as_deref().unwrap_or_default();
-        let in_text = texts::find(text, &[TextFamily::Window, TextFamily::Midway])
+        let in_text = text::find(text, &[TextFamily::Window, TextFamily::Midway])
             .map_or_else(Numbers::default, |(_, numbers)| numbers);
         Numbers {
             input: answer.input.or(in_text.input),
@@ -123,7 +123,7 @@ fn by_ceiling(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     if matches!(status, Some(0..=399 | 401..=404)) {
         return None;
     }
-    let (rule, mut found) = texts::find(text, &[TextFamily::Ceiling])?;
+    let (rule, mut found) = text::find(text, &[TextFamily::Ceiling])?;
     if rule.groups.is_empty() {
         // T2 has no numbers in its text.
         found.limit = Some(LONG_CONTEXT);
@@ -170,7 +170,7 @@ fn by_row(status: Option<u16>, text: &str, rows: &Rows) -> Option<Verdict<'stati
 
 /// Decides by the first known text of a family that applies at this status.
 fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
-    let (rule, found) = texts::find(text, families(status))?;
+    let (rule, found) = text::find(text, families(status))?;
     let class = match rule.family {
         TextFamily::Throttle => FailureClass::RateLimit,
         TextFamily::Account => FailureClass::Billing,

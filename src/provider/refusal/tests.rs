@@ -1,4 +1,4 @@
-use super::texts::TextFamily;
+use super::text::TextFamily;
 use super::verdict::{KINDS, STATUSES};
 use super::*;
 use serde_json::{Value, json};
@@ -193,7 +193,7 @@ fn message(row: &Value) -> Option<String> {
 #[test]
 fn audit_15_each_text_has_a_row_and_a_quoted_lookalike() {
     let rows = rows();
-    for rule in &texts::RULES {
+    for rule in &text::RULES {
         let has = |member: &str| rows.iter().any(|row| row[member] == rule.name);
         assert!(has("rule"), "{}: no row in failures.ndjson has it", rule.name);
         assert!(has("quotes"), "{}: no row in failures.ndjson quotes it", rule.name);
@@ -225,7 +225,7 @@ fn quotations(text: &str) -> Vec<String> {
 #[test]
 fn audit_15_quotations_never_decide() {
     let own: Vec<Value> = rows().into_iter().filter(|row| row.get("quotes").is_none()).collect();
-    for rule in &texts::RULES {
+    for rule in &text::RULES {
         let samples = own.iter().filter(|row| row["rule"] == rule.name).filter_map(message);
         let samples: Vec<String> = samples.collect();
         assert!(!samples.is_empty(), "{}", rule.name);

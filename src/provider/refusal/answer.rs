@@ -1,6 +1,6 @@
 //! Reads the body of a refusal and unwraps errors inside errors, such as JSON inside strings.
 
-use super::texts::{self, TextFamily};
+use super::text::{self, TextFamily};
 use super::{bounded, opening, python};
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ impl ErrorBody {
     /// quote the request, so it is not unwrapped.
     fn take_text(&mut self, text: &str, depth: usize) {
         self.text = Some(text.to_owned());
-        if depth == 0 || texts::find(text, &[TextFamily::Shape]).is_some() {
+        if depth == 0 || text::find(text, &[TextFamily::Shape]).is_some() {
             return;
         }
         if let Some(inner) = embedded(text) {

@@ -1,6 +1,6 @@
 //! The user's additions to the table of error messages, for gateways whose errors are worded differently.
 
-use super::texts::{Numbers, is_shortened, parse};
+use super::text::{Numbers, is_shortened, parse};
 use super::{FailureClass, opening};
 use regex::{Captures, Regex, RegexBuilder};
 

@@ -45,7 +45,7 @@ mod answer;
 mod opening;
 mod python;
 mod rows;
-mod texts;
+mod text;
 mod verdict;
 
 use crate::exit::Exit;
