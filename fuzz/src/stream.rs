@@ -1,9 +1,9 @@
 //! Tests that any bytes can be read as a provider's answer.
 
 use clawutils::provider::Reply;
-use clawutils::provider::refusal::{Failure, Rows};
 use clawutils::provider::protocol::Protocol;
 use clawutils::provider::reading::Reading;
+use clawutils::provider::refusal::{Failure, Rows};
 use serde_json::Value;
 
 /// Reads an answer in pieces. Returns its outcome, which is a reply or a failure, and the text that was shown.

@@ -1,18 +1,18 @@
 //! A provider call with its retries.
 //!
 //! The caller supplies the [`Transport`] that sends, waits and tells the time. A request is sent again unchanged
-//! only after a failure that may be temporary (rate limit, overload, server error, no usable answer). A request
-//! that fits except for `max_tokens` is sent once more with a smaller `max_tokens`. No other request is repeated.
+//! only after a failure that may be temporary (rate limit, overload, server error, no usable answer), and once after an
+//! answer with neither text nor tool calls. A request that fits except for `max_tokens` is sent again with a smaller
+//! `max_tokens`. No other request is repeated.
 
-use crate::exit::Exit;
 use crate::json::Object;
 use crate::messages::Message;
 use crate::provider::collect::Remaining;
-use crate::provider::refusal::Rows;
 use crate::provider::ollama::Cut;
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
-use crate::provider::{FailedCall, Failure, ModelRequest, Reply, estimated};
+use crate::provider::refusal::{FailureClass, Known, Rows};
+use crate::provider::{FailedCall, Failure, ModelRequest, Reply, estimated, wire};
 use crate::record::content::{Block, Content, Role};
 use std::cell::Cell;
 
@@ -22,6 +22,9 @@ pub const MAX_PAUSES: usize = 10;
 const MIN_OUTPUT: u64 = 256;
 /// The safety margin, in tokens, when `max_tokens` is computed from the numbers in a refusal.
 const SLACK: u64 = 64;
+/// The maximum number of times that `max_tokens` is lowered. A server that states a limit first for the output and then
+/// for prompt and output together takes two.
+const MAX_LOWERED: u32 = 3;
 /// The pause before the first retry, in seconds, unless the provider asks for a wait. Each further pause is twice
 /// as long. A random part of up to a quarter is subtracted.
 const FIRST_PAUSE: f64 = 0.5;
@@ -82,6 +85,8 @@ pub struct ModelCall<'c, 'r, 'a> {
     pub patience: Patience,
     /// The user's additions to the failure table.
     pub rows: &'c Rows,
+    /// The size in bytes of the largest body that the endpoint is known to accept.
+    pub accepted_bytes: Option<u64>,
     /// True to fail, and not just to warn, if the provider may have truncated the prompt.
     pub detect_truncation: bool,
 }
@@ -135,41 +140,76 @@ fn one_reply(
     show: &mut dyn FnMut(&str),
 ) -> Result<Reply, FailedCall> {
     let ModelCall { protocol, mut request, patience, .. } = call;
-    let mut has_lowered = false;
+    let mut lowered = 0;
     let has_shown = Cell::new(false);
     let mut show = |text: &str| {
         has_shown.set(has_shown.get() || !text.is_empty());
         show(text);
     };
     request.max_tokens = estimated::room(protocol, &request, MIN_OUTPUT)?;
+    let mut empty: Option<Reply> = None;
     let may_repeat = || !has_shown.get();
-    with_patience(patience, transport, may_repeat, |transport| {
+    let outcome = with_patience(patience, transport, may_repeat, |transport, failures| {
         loop {
-            let failed = match once(&ModelCall { request, ..call }, transport, &mut show) {
-                Err(failed) if !has_shown.get() && !has_lowered => failed,
+            let call = ModelCall { request, ..call };
+            let failed = match once(&call, failures, transport, &mut show) {
+                Ok(reply) if reply.is_empty() && empty.is_none() => {
+                    transport
+                        .report("the answer has neither text nor tool calls; asking once more");
+                    empty = Some(reply);
+                    continue;
+                }
+                Err(failed) if !has_shown.get() && lowered < MAX_LOWERED => failed,
                 outcome => return outcome,
             };
-            let Some(room) = output_room(&failed.failure, request.max_tokens) else {
+            let Some(room) = output_room(&failed.failure, &request) else {
                 return Err(failed);
             };
             transport.report(&format!("{}; trying again with --max-tokens {room}", failed.failure));
             request.max_tokens = room;
-            has_lowered = true;
+            lowered += 1;
         }
-    })
+    });
+    match (outcome, empty) {
+        (Ok(reply), Some(_)) if reply.is_empty() => no_content(&request, &call, reply),
+        // The empty answer is complete, whatever happened to the second attempt.
+        (Err(failed), Some(first))
+            if failed.failure.retryable || failed.failure.class == FailureClass::NotRecorded =>
+        {
+            Ok(first)
+        }
+        (outcome, _) => outcome,
+    }
+}
+
+/// Returns an answer that has neither text nor calls, or the failure that is its likely cause: some servers answer like
+/// this if the prompt fills the window, or the body is too large.
+fn no_content(
+    request: &ModelRequest<'_, '_>,
+    call: &ModelCall<'_, '_, '_>,
+    reply: Reply,
+) -> Result<Reply, FailedCall> {
+    let body = call.protocol.body(request);
+    let known = estimated::known(request, body.len());
+    let known = Known { accepted_bytes: call.accepted_bytes, is_bare: true, failures: 2, ..known };
+    let failure = Failure::broken(200, "the answer has neither text nor tool calls").weigh(&known);
+    match failure.class {
+        FailureClass::Broken => Ok(reply),
+        _ => Err(failure.into()),
+    }
 }
 
 /// Repeats an attempt until it succeeds, it fails for a reason that a retry cannot fix, no retries are left, the
-/// next wait would be too long, or `may_repeat` returns false.
+/// next wait would be too long, or `may_repeat` returns false. `attempt` gets the number of failures so far.
 fn with_patience<T, W: Transport>(
     patience: Patience,
     transport: &mut W,
     may_repeat: impl Fn() -> bool,
-    mut attempt: impl FnMut(&mut W) -> Result<T, FailedCall>,
+    mut attempt: impl FnMut(&mut W, u32) -> Result<T, FailedCall>,
 ) -> Result<T, FailedCall> {
     let mut tries = 0;
     loop {
-        let failed = match attempt(transport) {
+        let failed = match attempt(transport, tries) {
             Err(failed) if may_repeat() => failed,
             outcome => return outcome,
         };
@@ -181,20 +221,29 @@ fn with_patience<T, W: Transport>(
     }
 }
 
-/// Makes one attempt.
+/// Makes one attempt, after `failures` failures of the same request.
 fn once(
     call: &ModelCall<'_, '_, '_>,
+    failures: u32,
     transport: &mut impl Transport,
     show: &mut dyn FnMut(&str),
 ) -> Result<Reply, FailedCall> {
     let ModelCall { protocol, request, rows, .. } = call;
     let mut reading = Reading::new(*protocol, rows, show);
-    let sent = transport.send(Ask::Reply, request, &protocol.body(request), &mut reading);
-    let is_empty = reading.so_far().0.body.trim_ascii().is_empty();
+    let body = protocol.body(request);
+    let sent = transport.send(Ask::Reply, request, &body, &mut reading);
+    let is_bare = reading.is_bare();
     let reply = reading.finish(transport.now(), sent);
-    let reply = reply.map_err(|FailedCall { failure, shown }| FailedCall {
-        failure: estimated::reconsider(failure, is_empty, request),
-        shown,
+    let reply = reply.map_err(|FailedCall { failure, shown }| {
+        let known = Known {
+            accepted_bytes: call.accepted_bytes,
+            is_bare,
+            failures: failures + 1,
+            ..estimated::known(request, body.len())
+        };
+        let mut failure = failure.weigh(&known);
+        failure.places = wire::places(*protocol, request, &failure);
+        FailedCall { failure, shown }
     })?;
     match estimated::truncated(*protocol, request, &reply) {
         (Cut::No, _) => Ok(reply),
@@ -226,7 +275,7 @@ pub fn count(call: &ModelCall<'_, '_, '_>, transport: &mut impl Transport) -> Re
         *patience,
         transport,
         || true,
-        |transport| {
+        |transport, _| {
             let (mut show, now) = (|_: &str| {}, transport.now());
             let mut reading = Reading::new(*protocol, rows, &mut show);
             let sent = transport.send(Ask::Count, request, &body, &mut reading);
@@ -252,20 +301,37 @@ fn counted(reading: &Reading<'_>, now: f64, rows: &Rows) -> Result<u64, Failure>
     })
 }
 
-/// Returns the `max_tokens` with which a refused request would fit, if a smaller `max_tokens` is enough. `asked` is
-/// the refused value.
-fn output_room(failure: &Failure, asked: u64) -> Option<u64> {
-    let room = match failure.exit() {
-        Exit::Overflow => {
-            let (actual, limit) = (failure.actual?, failure.limit?);
-            // If the refusal does not count `max_tokens`, the prompt alone is too long. If it gives only a lower
-            // bound for the prompt, the remaining room is unknown.
-            failure.requested_output.filter(|_| !failure.actual_is_floor)?;
-            limit.checked_sub(actual)?.checked_sub(SLACK)?
+/// Returns the `max_tokens` with which a refused request would fit, if a smaller `max_tokens` is enough.
+fn output_room(failure: &Failure, request: &ModelRequest<'_, '_>) -> Option<u64> {
+    let asked = request.max_tokens;
+    let room = match failure.class {
+        FailureClass::Overflow => {
+            // If the refusal does not count `max_tokens`, the prompt alone is too long.
+            failure.requested_output?;
+            room_beside_prompt(failure, request)?
         }
-        _ => failure.output_cap?,
+        FailureClass::OutputCap => {
+            let cap = failure.output_cap?;
+            // If the cap is the window, the prompt takes its part of it.
+            match failure.limit {
+                Some(_) => room_beside_prompt(failure, request)?.min(cap),
+                None => cap,
+            }
+        }
+        _ => return None,
     };
     (room >= MIN_OUTPUT.min(asked) && room < asked).then_some(room)
+}
+
+/// Returns the tokens that the limit in a refusal leaves for the answer. If the server did not count the whole prompt,
+/// the estimate takes the place of its count, with a twentieth for its error.
+fn room_beside_prompt(failure: &Failure, request: &ModelRequest<'_, '_>) -> Option<u64> {
+    let counted = failure.actual.filter(|_| !failure.actual_is_floor);
+    let prompt = counted.unwrap_or_else(|| {
+        let prompt = estimated::prompt(request);
+        prompt.saturating_add(prompt / 20)
+    });
+    failure.limit?.checked_sub(prompt)?.checked_sub(SLACK)
 }
 
 /// Returns the wait before the next attempt in seconds, or `None` if there must not be one.
@@ -337,8 +403,10 @@ mod tests {
         Ok(Answer { status, headers: headers.into_iter().collect(), body: body.into() })
     }
 
+    const GOOD: &str = r#"{"content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}"#;
+
     fn good() -> Result<Answer, Failure> {
-        Ok(Answer { status: 200, headers: vec![], body: br#"{"content":[]}"#.to_vec() })
+        Ok(Answer { status: 200, headers: vec![], body: GOOD.into() })
     }
 
     fn run(answers: Vec<Result<Answer, Failure>>) -> (bool, Vec<u64>, Vec<f64>) {
@@ -348,7 +416,14 @@ mod tests {
         let patience = Patience { retries: 2, max_wait: 60.0 };
         let (protocol, rows) = (Protocol::Anthropic, &Rows::default());
         let outcome = call(
-            ModelCall { protocol, request, patience, rows, detect_truncation: false },
+            ModelCall {
+                protocol,
+                request,
+                patience,
+                rows,
+                accepted_bytes: None,
+                detect_truncation: false,
+            },
             &mut transport,
             &mut |_| {},
         );
@@ -378,6 +453,7 @@ mod tests {
                 request: ModelRequest::plain(&messages, 4000),
                 patience: Patience { retries: 0, max_wait: 60.0 },
                 rows: &Rows::default(),
+                accepted_bytes: None,
                 detect_truncation: false,
             };
             assert_eq!(count(&call, &mut transport).unwrap(), 7, "{text:?}");

@@ -103,8 +103,8 @@ impl Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::refusal::Rows;
     use crate::provider::protocol::Protocol;
+    use crate::provider::refusal::Rows;
 
     fn header(name: &str, value: &str) -> (String, String) {
         (name.to_owned(), value.to_owned())

@@ -8,6 +8,7 @@
 //! Text stays in raw JSON strings, so its bytes do not change.
 
 pub(super) mod draft;
+pub(super) mod origin;
 
 use crate::json::write::{self, Members};
 use crate::json::{Object, elements, is_blank};

@@ -1,18 +1,14 @@
-//! Decisions that need an estimate of the prompt: whether it fits, for a provider that would truncate it; whether an
-//! ambiguous refusal is an overflow; and whether the provider truncated the prompt.
+//! Decisions that need an estimate of the prompt: whether it fits, for a provider that would truncate it; what is known
+//! about a request that was refused; and whether the provider truncated the prompt.
 
 use crate::estimate::{self, Estimate, Method, Model};
 use crate::messages::Message;
-use crate::provider::refusal::FailureClass;
 use crate::provider::ollama::{self, Cut};
 use crate::provider::protocol::Protocol;
+use crate::provider::refusal::{FailureClass, Known};
 use crate::provider::{Failure, ModelRequest, Reply};
 use crate::record::content::BlockKind;
 use crate::usage::Counts;
-
-/// The share of the window above which a prompt counts as nearly filling the window. If such a prompt is refused
-/// without a body, the refusal is an overflow: Cerebras reports overflows that way.
-const NEARLY_FULL: f64 = 0.8;
 
 /// Returns an estimate of the prompt's tokens. It is more likely too high than too low.
 #[must_use]
@@ -57,23 +53,15 @@ pub fn room(
     Err(Failure { actual: Some(prompt), limit: Some(window), ..failure })
 }
 
-/// Corrects the class of a refusal with the help of the estimate. A 400 or 413 without a body (`is_empty`) is an
-/// overflow if the prompt nearly fills the window. A refusal by rule T2, which says that the prompt is too long for the
-/// subscription, becomes a billing failure unless the prompt is close to the subscription's limit.
+/// Returns what is known about a request with a body of `bytes`, for [`Failure::weigh`].
 #[must_use]
-pub fn reconsider(failure: Failure, is_empty: bool, request: &ModelRequest<'_, '_>) -> Failure {
-    let is_bare = is_empty && matches!(failure.status, Some(400 | 413));
-    let over = |window: u64| prompt(request) as f64 > NEARLY_FULL * window as f64;
-    if is_bare && let Some(window) = request.window.filter(|window| over(*window)) {
-        let (class, rule) = (FailureClass::Overflow, "empty-body".into());
-        return Failure { class, rule, limit: Some(window), retryable: false, ..failure };
-    }
-    match failure.limit {
-        Some(limit) if failure.rule == "T2" && !over(limit) => {
-            let (class, rule) = (FailureClass::Billing, "T2-short-prompt".into());
-            Failure { class, rule, limit: None, retryable: false, ..failure }
-        }
-        _ => failure,
+pub fn known(request: &ModelRequest<'_, '_>, bytes: usize) -> Known {
+    Known {
+        prompt: Some(prompt(request)),
+        window: request.window,
+        bytes: u64::try_from(bytes).ok(),
+        is_largest: request.messages.iter().any(|message| !message.is_from_user()),
+        ..Known::default()
     }
 }
 

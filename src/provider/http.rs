@@ -138,6 +138,8 @@ fn no_answer(post: &Post, error: &reqwest::Error) -> Failure {
     // The errors of rustls are only text here.
     match UNTRUSTED.iter().any(|untrusted| text.contains(untrusted)) {
         true => Failure::untrusted(text),
+        // A server that refuses a large body often closes the connection before it has read all of it.
+        false if !error.is_connect() && !error.is_timeout() => Failure::aborted(text),
         false => Failure::unreachable(text),
     }
 }

@@ -30,6 +30,7 @@ mod recorded;
 pub mod refusal;
 pub mod secret;
 pub mod stream;
+pub mod wire;
 
 use crate::input::line;
 use crate::json::write::{Members, member, opening};
@@ -170,6 +171,17 @@ impl Reply {
             self.stop_reason.as_deref(),
             Some("max_tokens" | "length" | "model_context_window_exceeded")
         )
+    }
+
+    /// Returns true if the answer ended normally, but with neither text nor tool calls: nothing, or only thinking.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let reason = self.stop_reason.as_deref();
+        let ended = matches!(reason, None | Some("end_turn" | "tool_use" | "stop_sequence"));
+        let has_content = |raw: &String| {
+            Block::parse(raw.as_str()).is_ok_and(|block| !block.is_thinking() && !block.is_blank())
+        };
+        ended && self.left_out.is_empty() && !self.blocks.iter().any(has_content)
     }
 
     /// Returns true if the last tool call may be incomplete, because the answer was cut off or ended in a

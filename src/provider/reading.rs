@@ -11,8 +11,8 @@ mod whole;
 use crate::json::Object;
 use crate::provider::collect::Remaining;
 use crate::provider::extent::{Extent, completed};
-use crate::provider::refusal::Rows;
 use crate::provider::protocol::Protocol;
+use crate::provider::refusal::Rows;
 use crate::provider::stream::{Framing, MAX_EVENT};
 use crate::provider::{Answer, FailedCall, Failure, Reply};
 use events::StreamReading;
@@ -40,6 +40,8 @@ pub struct Reading<'s> {
     keeps_all: bool,
     /// The number of body bytes received.
     received: usize,
+    /// True if they are all white space.
+    is_bare: bool,
     /// The lengths in bytes of the pieces in which the body arrived, if `keeps_all` is true.
     pieces: Vec<usize>,
     form: AnswerForm,
@@ -66,6 +68,7 @@ impl<'s> Reading<'s> {
             answer: Answer::default(),
             keeps_all: false,
             received: 0,
+            is_bare: true,
             pieces: Vec::new(),
             form: AnswerForm::Unknown(None),
             show,
@@ -91,6 +94,7 @@ impl<'s> Reading<'s> {
     /// Takes the next piece of the body and returns how much is still to come.
     pub fn take(&mut self, piece: &[u8]) -> Remaining {
         self.received += piece.len();
+        self.is_bare = self.is_bare && piece.trim_ascii().is_empty();
         let is_stream = matches!(self.form, AnswerForm::Stream(_));
         if self.keeps_all {
             self.pieces.push(piece.len());
@@ -189,6 +193,12 @@ impl<'s> Reading<'s> {
     #[must_use]
     pub fn so_far(&self) -> (&Answer, &[usize]) {
         (&self.answer, &self.pieces)
+    }
+
+    /// Returns true if nothing but white space has arrived after the headers.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.is_bare
     }
 
     fn request_id(&self) -> Option<String> {

@@ -1,9 +1,9 @@
 //! Tests with recorded answers of real servers, and helpers that the tests of the protocols share.
 
 use crate::json::Object;
-use crate::provider::refusal::{Failure, FailureClass, Rows};
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
+use crate::provider::refusal::{Failure, FailureClass, Rows};
 use crate::provider::{Answer, Reply};
 use std::fs;
 

@@ -17,9 +17,13 @@
 //!    types for billing and overload are considered, so a 429 is never an overflow by its code.
 //! 4. The rows that the user added to the failure table, at every status except 401, 402, 403 and 429.
 //! 5. The text of the message, at 400, 413, 422 and 4xx statuses without a specific meaning, and for an error inside a
-//!    2xx. At 413, only messages about throttling and the window are considered; at 500, only those about a window that
-//!    filled up while the answer was generated; at 503, only those about a busy server.
-//! 6. The status.
+//!    2xx. At 413 and 5xx, only messages about throttling, the account and the window are considered, at 429 those about
+//!    an account without credit, and at 503 also those about a busy server.
+//! 6. What the message says, if no row knows it: words for a thing that has a size, words for too much, and numbers. It
+//!    applies at the statuses of step 5 except 429 and 5xx other than 500, and its result is [`Certainty::Likely`].
+//! 7. The status.
+//!
+//! [`Failure::weigh`] then weighs the result against what the caller knows about the request.
 //!
 //! # Source of the text
 //!
@@ -32,18 +36,21 @@
 //! An error may quote the request or the model's output. Therefore text decides only at the beginning of the message,
 //! where the words are the provider's own; JSON later in the message is treated as a quotation.
 //!
-//! A body that is empty, HTML or otherwise not JSON is classified by its status alone and is never an overflow.
-//! That includes a 400 without a body: at least one provider reports an overflow this way, but detecting it takes
-//! an estimate of the prompt, which is not available here.
-
-use crate::json::write::Members;
-use std::fmt;
+//! A body that is not JSON, and an object without any of these members, is never looked up in the table. Short plain
+//! text, the title of a page, and members with other names count only as evidence (step 6). An empty body is
+//! classified by its status and by [`Failure::weigh`].
 
 use jiff::fmt::rfc2822::DateTimeParser;
 
 mod answer;
+mod class;
+mod code;
+mod evidence;
+mod known;
 mod opening;
+pub mod place;
 mod python;
+mod record;
 mod rows;
 mod text;
 mod verdict;
@@ -51,6 +58,9 @@ mod verdict;
 use crate::exit::Exit;
 use crate::provider::address;
 use answer::ErrorBody;
+pub use class::{Certainty, FailureClass, Fault};
+pub use known::Known;
+use place::{Place, WirePlace};
 pub use rows::Rows;
 use std::borrow::Cow;
 use verdict::decide;
@@ -63,130 +73,6 @@ const MESSAGE_BYTES: usize = 2048;
 const LOCATION_BYTES: usize = 200;
 /// The longest wait that is reported, in seconds: 31 days. Longer waits are reduced to it.
 const LONGEST_WAIT: f64 = 31.0 * 86_400.0;
-
-/// The class of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FailureClass {
-    /// The request does not fit the window, in tokens.
-    Overflow,
-    /// The request is too large in bytes.
-    TooLarge,
-    /// A rate limit was exceeded.
-    RateLimit,
-    /// The provider is busy or still loading the model.
-    Overloaded,
-    /// The provider failed.
-    Server,
-    /// There was no answer: the connection was refused or reset, or it timed out.
-    Unreachable,
-    /// The answer is neither an error nor a usable reply.
-    Broken,
-    /// The key is missing or invalid.
-    Auth,
-    /// Credit or quota is used up.
-    Billing,
-    /// The key is valid but lacks the permission.
-    Permission,
-    /// The model or the address does not exist.
-    NotFound,
-    /// `max_tokens` is larger than the model's maximum output, which is in [`Failure::output_cap`]. A smaller
-    /// `max_tokens` helps; a smaller prompt does not.
-    OutputCap,
-    /// The provider rejects the request as invalid.
-    BadRequest,
-    /// A replay has no recording of the request.
-    NotRecorded,
-}
-
-impl FailureClass {
-    /// Every class, in the order of the table in claw-call(1).
-    pub const ALL: [FailureClass; 14] = [
-        FailureClass::Overflow,
-        FailureClass::TooLarge,
-        FailureClass::RateLimit,
-        FailureClass::Overloaded,
-        FailureClass::Server,
-        FailureClass::Unreachable,
-        FailureClass::Broken,
-        FailureClass::Auth,
-        FailureClass::Billing,
-        FailureClass::Permission,
-        FailureClass::NotFound,
-        FailureClass::OutputCap,
-        FailureClass::BadRequest,
-        FailureClass::NotRecorded,
-    ];
-
-    /// Returns the exit status for the class.
-    #[must_use]
-    pub fn exit(self) -> Exit {
-        match self {
-            FailureClass::Overflow => Exit::Overflow,
-            FailureClass::TooLarge => Exit::TooLarge,
-            FailureClass::RateLimit | FailureClass::Overloaded => Exit::TryLater,
-            FailureClass::Server | FailureClass::Unreachable | FailureClass::Broken => {
-                Exit::Unavailable
-            }
-            FailureClass::Auth | FailureClass::Billing | FailureClass::Permission => {
-                Exit::Permission
-            }
-            FailureClass::NotFound | FailureClass::OutputCap | FailureClass::BadRequest => {
-                Exit::Refused
-            }
-            FailureClass::NotRecorded => Exit::NotRecorded,
-        }
-    }
-
-    /// Returns the name used in diagnostics and records.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            FailureClass::Overflow => "overflow",
-            FailureClass::TooLarge => "too-large",
-            FailureClass::RateLimit => "rate-limit",
-            FailureClass::Overloaded => "overloaded",
-            FailureClass::Server => "server",
-            FailureClass::Unreachable => "unreachable",
-            FailureClass::Broken => "broken-answer",
-            FailureClass::Auth => "auth",
-            FailureClass::Billing => "billing",
-            FailureClass::Permission => "permission",
-            FailureClass::NotFound => "not-found",
-            FailureClass::OutputCap => "output-cap",
-            FailureClass::BadRequest => "bad-request",
-            FailureClass::NotRecorded => "not-recorded",
-        }
-    }
-
-    /// Returns the advice that ends the error message.
-    #[must_use]
-    pub fn advice(self) -> &'static str {
-        match self {
-            FailureClass::Overflow => "shorten it (claw-truncate, claw-compact)",
-            FailureClass::TooLarge => "remove images or shorten long results (claw-truncate)",
-            FailureClass::RateLimit | FailureClass::Overloaded | FailureClass::Server => {
-                "try again later"
-            }
-            FailureClass::Unreachable => {
-                "check that the server is running, and its address (--base-url)"
-            }
-            FailureClass::Broken => "try again, or check the address (--base-url)",
-            FailureClass::Auth => "check the key (--key-file, --key-cmd or its variable)",
-            FailureClass::Billing => "check the account",
-            FailureClass::Permission => "check the permissions of the key",
-            FailureClass::NotFound => "check --model and --base-url",
-            FailureClass::OutputCap => "give a smaller --max-tokens",
-            FailureClass::BadRequest => "check the request with claw-call --dry-run",
-            FailureClass::NotRecorded => "record it first (--record)",
-        }
-    }
-
-    /// Returns true if the same request may succeed later.
-    #[must_use]
-    pub fn retryable(self) -> bool {
-        matches!(self.exit(), Exit::TryLater | Exit::Unavailable)
-    }
-}
 
 /// A failed call.
 #[derive(Clone, Debug, PartialEq)]
@@ -225,6 +111,20 @@ pub struct Failure {
     pub retryable: bool,
     /// The provider's id for the request.
     pub request_id: Option<String>,
+    /// What the guard can act on.
+    pub fault: Fault,
+    /// How sure the classification is.
+    pub certainty: Certainty,
+    /// The evidence, in a short sentence, if no rule decided alone.
+    pub why: Option<String>,
+    /// The places in the body that the refusal names, as the provider counts.
+    pub wire_places: Vec<WirePlace>,
+    /// The places in the caller's messages. The caller fills them in (see [`crate::provider::wire`]).
+    pub places: Vec<Place>,
+    /// The size of the refused body in bytes.
+    pub request_bytes: Option<u64>,
+    /// The largest body in bytes that the provider accepts, as it states.
+    pub limit_bytes: Option<u64>,
     /// The rule that decided: `status-401`, `type-exceed_context_size_error`, `R1`, `T1`, ...; for a user's row, its
     /// file and line.
     pub rule: Cow<'static, str>,
@@ -270,6 +170,13 @@ impl Failure {
             retry_after: None,
             retryable: class.retryable(),
             request_id: None,
+            fault: class.fault(),
+            certainty: Certainty::Certain,
+            why: None,
+            wire_places: Vec::new(),
+            places: Vec::new(),
+            request_bytes: None,
+            limit_bytes: None,
             rule: rule.into(),
         }
     }
@@ -278,6 +185,12 @@ impl Failure {
     #[must_use]
     pub fn unreachable(message: impl AsRef<str>) -> Failure {
         Failure::new(FailureClass::Unreachable, "no-answer", message)
+    }
+
+    /// Returns the failure for a connection that was lost while the request was sent or before the answer began.
+    #[must_use]
+    pub fn aborted(message: impl AsRef<str>) -> Failure {
+        Failure::new(FailureClass::Unreachable, known::ABORTED, message)
     }
 
     /// Returns the failure for a server whose certificate is not trusted. The same request fails again.
@@ -317,9 +230,34 @@ impl Failure {
             let to = address::shown(bounded(&to, LOCATION_BYTES));
             message.push_str(&format!("; redirects to '{to}' (redirects are not followed)"));
         }
-        let failure = Failure::new(verdict.class, verdict.rule, message);
+        let wire_places = answer.places();
+        let failure = Failure::new(verdict.class, verdict.rule.clone(), message);
+        let content = || evidence::content(answer.text.as_deref().unwrap_or_default());
+        let (fault, why) = match (verdict.class, verdict.fault) {
+            (_, Some(fault)) => (fault, verdict.why.clone()),
+            (FailureClass::BadRequest, None) if place::is_in_messages(&wire_places) => {
+                (Fault::Block, Some("it names a place in the messages".to_owned()))
+            }
+            // A definition of a tool is not part of a message.
+            (FailureClass::BadRequest, None) if wire_places.is_empty() => match content() {
+                Some(word) => {
+                    (Fault::Block, Some(format!("it says '{}'", word.trim_end_matches('*'))))
+                }
+                None => (Fault::None, None),
+            },
+            (_, None) => (failure.fault, verdict.why.clone()),
+        };
+        let is_unsure = fault == Fault::Block && wire_places.is_empty() && verdict.fault.is_none();
+        let certainty = if is_unsure { Certainty::Likely } else { verdict.certainty };
+        let is_of_size = verdict.class == FailureClass::TooLarge;
+        let sizes = answer.own_text().filter(|_| is_of_size).map(evidence::bytes);
         Failure {
             status: Some(status),
+            fault,
+            certainty,
+            why,
+            wire_places,
+            limit_bytes: sizes.and_then(|sizes| sizes.limit),
             kind: verdict.kind.or_else(|| answer.first_kind()).cloned(),
             actual: numbers.input,
             actual_is_floor: numbers.input_is_floor,
@@ -346,6 +284,7 @@ impl Failure {
             stated_window: None,
             requested_output: None,
             output_cap: None,
+            limit_bytes: None,
             ..self
         }
     }
@@ -354,46 +293,6 @@ impl Failure {
     #[must_use]
     pub fn exit(&self) -> Exit {
         self.class.exit()
-    }
-
-    /// Returns the failure as an `error` record without id, timestamp and line end. If unknown, `limit` and `actual`
-    /// are omitted, and `status` and `model` are null.
-    #[must_use]
-    pub fn to_error_record(&self, model: Option<&str>) -> String {
-        Members::of_type("error")
-            .string("class", self.class.name())
-            .or_null(Members::number, "status", self.status)
-            .string("message", &self.message)
-            .optional(Members::number, "limit", self.limit)
-            .optional(Members::number, "actual", self.actual)
-            .flag("actual_is_floor", self.actual_is_floor)
-            .or_null(Members::string, "model", model)
-            .into_json()
-    }
-}
-
-impl fmt::Display for Failure {
-    /// Writes the class, the rule and the message, then the numbers that are known.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (rule {}): {}", self.class.name(), self.rule, self.message)?;
-        let actual = if self.actual_is_floor { "actual at least" } else { "actual" };
-        let numbers = [
-            (actual, self.actual),
-            ("limit", self.limit),
-            ("requested output", self.requested_output),
-            ("output cap", self.output_cap),
-        ];
-        let known: Vec<String> = numbers
-            .into_iter()
-            .filter_map(|(name, tokens)| Some(format!("{name} {}", tokens?)))
-            .collect();
-        if !known.is_empty() {
-            write!(f, " ({})", known.join(", "))?;
-        }
-        match self.retry_after {
-            Some(seconds) if self.retryable => write!(f, "; retry after {seconds} s"),
-            _ => Ok(()),
-        }
     }
 }
 

@@ -114,8 +114,14 @@ pub fn call(
         extra: extra.as_deref(),
     };
     let (protocol, detect_truncation) = (endpoint.protocol, args.patience.detect_truncation);
-    let call =
-        ModelCall { protocol, request, patience: args.patience(), rows: &rows, detect_truncation };
+    let call = ModelCall {
+        protocol,
+        request,
+        patience: args.patience(),
+        rows: &rows,
+        accepted_bytes: None,
+        detect_truncation,
+    };
     let prices = Prices::read(&args.spent.limits)?;
     if args.dry_run {
         endpoint.check()?;

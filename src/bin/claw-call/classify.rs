@@ -68,7 +68,7 @@ fn is_reply(body: &[u8]) -> bool {
 
 /// Returns a failure as a JSON object. Unknown values are null.
 fn to_json(failure: &Failure) -> String {
-    Members::new()
+    let object = Members::new()
         .string("class", failure.class.name())
         .or_null(Members::number, "status", failure.status)
         .number("exit", failure.exit().code())
@@ -79,7 +79,9 @@ fn to_json(failure: &Failure) -> String {
         .or_null(Members::number, "requested_output", failure.requested_output)
         .or_null(Members::number, "output_cap", failure.output_cap)
         .bool("retryable", failure.retryable)
-        .or_null(Members::decimal, "retry_after", failure.retry_after)
+        .or_null(Members::decimal, "retry_after", failure.retry_after);
+    failure
+        .evidence(object)
         .or_null(Members::string, "kind", failure.kind.as_deref())
         .or_null(Members::string, "request_id", failure.request_id.as_deref())
         .string("message", &failure.message)

@@ -11,7 +11,7 @@ use clawutils::json::{Object, edit};
 use clawutils::process::signals;
 use clawutils::provider::call::ModelCall;
 use clawutils::provider::endpoint::Endpoint;
-use clawutils::provider::{Failure, Provider, Reply};
+use clawutils::provider::{Failure, Provider, Reply, estimated};
 use clawutils::record;
 use clawutils::usage::{Counts, PriceTable};
 use std::fs::File;
@@ -126,6 +126,8 @@ pub(super) fn write_reply(
     prices: Option<&Prices>,
     log: Log,
 ) -> anyhow::Result<Exit> {
+    let is_empty = replies.last().is_some_and(Reply::is_empty) && replies.len() == 1;
+    let cause = replies.last().filter(|_| is_empty).map(|reply| empty_cause(reply, call));
     let cut_call = write_records(replies, to, provider, call, args)?;
     for reply in replies.iter() {
         if let Some(prices) = prices {
@@ -138,7 +140,30 @@ pub(super) fn write_reply(
     if let Some(name) = &cut_call {
         log.note(&format!("dropped an incomplete call to '{name}': the answer was cut off"));
     }
+    if let Some(cause) = cause {
+        log.note(&format!("the answer has neither text nor tool calls: {cause}"));
+        return Ok(Exit::CutOff);
+    }
     Ok(replies.last().map_or(Exit::Failed, |reply| ending(reply, log)))
+}
+
+/// Returns the likely cause of an answer without text and calls, and what to do.
+fn empty_cause(reply: &Reply, call: &ModelCall<'_, '_, '_>) -> String {
+    let thought = reply.reasoning.is_some() || !reply.blocks.is_empty();
+    match (thought, reply.stop_reason.as_deref()) {
+        (true, _) => {
+            "the model only thought; give a larger --max-tokens or send another prompt".to_owned()
+        }
+        (false, Some("tool_use")) => {
+            "the server announced a tool call and sent none; check its tool parser".to_owned()
+        }
+        (false, _) => {
+            let prompt = estimated::prompt(&call.request);
+            format!(
+                "the prompt of about {prompt} tokens may be larger than the server's window; check that window, or shorten the prompt (--window, claw-compact)"
+            )
+        }
+    }
 }
 
 /// Writes the records of complete or interrupted replies. Returns the name of an incomplete tool call that was dropped.
@@ -170,7 +195,7 @@ pub(super) fn write_records(
 }
 
 /// Returns the exit status for a reply's stop reason. A reply with an unknown stop reason may be incomplete, so it
-/// counts as cut off.
+/// counts as cut off, and so does an answer without text and calls.
 fn ending(reply: &Reply, log: Log) -> Exit {
     let reason = reply.stop_reason.as_deref().unwrap_or("none");
     match reason {

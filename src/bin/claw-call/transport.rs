@@ -10,8 +10,8 @@ use clawutils::provider::call::{Ask, Transport};
 use clawutils::provider::cassette::{Cassette, Exchange, LookupError, Recorder};
 use clawutils::provider::collect::Remaining;
 use clawutils::provider::endpoint::Endpoint;
-use clawutils::provider::refusal::FailureClass;
 use clawutils::provider::reading::Reading;
+use clawutils::provider::refusal::FailureClass;
 #[cfg(feature = "http")]
 use clawutils::provider::{Failure, ModelRequest, offline};
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -74,6 +74,7 @@ fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, NoReply> {
 pub(super) fn is_error(object: &Object<'_>) -> bool {
     object.get("error").is_some_and(|error| !is_empty(error))
         || object.string("type").as_deref() == Some("error")
+        || object.string("object").as_deref() == Some("error")
         || choice_error(object).is_some()
 }
 

@@ -1,5 +1,6 @@
 //! Reads the body of a refusal and unwraps errors inside errors, such as JSON inside strings.
 
+use super::place::{self, WirePlace};
 use super::text::{self, TextFamily};
 use super::{bounded, opening, python};
 use serde_json::Value;
@@ -8,6 +9,20 @@ use serde_json::Value;
 const BODY_BYTES: usize = 500;
 /// The maximum depth to which nested errors are unwrapped.
 const NESTING: usize = 4;
+/// The longest body without JSON, in bytes, that is read as a message.
+const PLAIN_BYTES: usize = 4096;
+/// The members that hold a message on servers that follow no known form.
+const MESSAGE_NAMES: [&str; 9] = [
+    "message",
+    "msg",
+    "error_message",
+    "errorMessage",
+    "error_msg",
+    "error_description",
+    "description",
+    "reason",
+    "title",
+];
 /// The stop reason, and on some gateways the error code, of an answer that filled the window.
 const WINDOW_FILLED: &str = "model_context_window_exceeded";
 
@@ -18,6 +33,13 @@ pub(super) struct ErrorBody {
     pub(super) text: Option<String>,
     /// Types and codes, the innermost first.
     pub(super) kinds: Vec<String>,
+    /// Codes that are numbers but no HTTP status, the innermost first.
+    pub(super) codes: Vec<String>,
+    /// The places in the request that the error names in members of their own.
+    pub(super) places: Vec<WirePlace>,
+    /// A message of an answer in an unknown form: plain text, the title of a page, or a member with another name. It is
+    /// judged only as evidence.
+    pub(super) other_text: Option<String>,
     /// The status that the error names, 400 to 599.
     pub(super) code: Option<u16>,
     /// The size of the prompt in tokens, if the error has a member for it.
@@ -32,12 +54,31 @@ impl ErrorBody {
     pub(super) fn read(body: &[u8]) -> ErrorBody {
         let mut answer = ErrorBody::default();
         let whole = serde_json::from_slice(body).ok();
-        if let Some(value) = whole.or_else(|| error_line(body)) {
-            answer.is_error = marks_error(&value);
-            answer.open(&value, NESTING);
-            answer.note_full_window(&value);
+        match whole.or_else(|| error_line(body)) {
+            Some(value) => {
+                answer.is_error = marks_error(&value);
+                answer.open(&value, NESTING);
+                answer.note_full_window(&value);
+                if answer.text.is_none() {
+                    answer.other_text = other_message(&value);
+                }
+            }
+            None => answer.other_text = plain_message(body),
         }
         answer
+    }
+
+    /// Returns the message, also one in an unknown form.
+    pub(super) fn own_text(&self) -> Option<&str> {
+        self.text.as_deref().or(self.other_text.as_deref())
+    }
+
+    /// Returns the places that the error names: in members of their own, else in its message.
+    pub(super) fn places(&self) -> Vec<WirePlace> {
+        if !self.places.is_empty() {
+            return self.places.clone();
+        }
+        self.text.as_deref().map(place::all).unwrap_or_default()
     }
 
     /// Reads one level of nesting: its types and numbers, then its message and any error inside that.
@@ -76,6 +117,7 @@ impl ErrorBody {
         let words = ["code", "type", "status"].into_iter().filter_map(|name| object[name].as_str());
         let words = words.filter(|word| *word != "error" && word.parse::<u16>().is_err());
         self.kinds.splice(0..0, words.map(str::to_owned));
+        self.note_details(object);
         let code = &object["code"];
         let code = code.as_u64().or_else(|| code.as_str()?.parse().ok());
         let code = code.and_then(|code| u16::try_from(code).ok());
@@ -84,6 +126,35 @@ impl ErrorBody {
         self.limit = object["n_ctx"].as_u64().or(self.limit);
         let request_id = object["request_id"].as_str().map(str::to_owned);
         self.request_id = self.request_id.take().or(request_id);
+    }
+
+    /// Collects the code and the places that Anthropic sends in `details`, the member that OpenAI names in `param`, and
+    /// codes that are numbers.
+    fn note_details(&mut self, object: &Value) {
+        let details = &object["details"];
+        let code = details["error_code"].as_str().map(str::to_owned);
+        self.kinds.splice(0..0, code);
+        let paths = details["paths"].as_array().map_or(&[][..], Vec::as_slice).iter();
+        let paths = paths.chain([&object["param"]]).filter_map(Value::as_str);
+        self.places.extend(paths.flat_map(place::all));
+        self.note_locations(&object["detail"]);
+        let number = &object["code"];
+        let number =
+            number.as_str().map(str::to_owned).or_else(|| Some(number.as_u64()?.to_string()));
+        let is_own = |code: &String| code.parse::<u64>().is_ok_and(|code| code > 599);
+        self.codes.extend(number.filter(is_own));
+    }
+
+    /// Collects the places that FastAPI sends: a list of objects with `loc`, the way to a member, as names and numbers.
+    fn note_locations(&mut self, detail: &Value) {
+        for item in detail.as_array().into_iter().flatten() {
+            let way = item["loc"].as_array().map_or(&[][..], Vec::as_slice).iter();
+            let step = |step: &Value| match (step.as_u64(), step.as_str()) {
+                (Some(index), _) => format!("[{index}]"),
+                (None, name) => format!(".{}", name.unwrap_or_default()),
+            };
+            self.places.extend(place::all(&way.map(step).collect::<String>()));
+        }
     }
 
     /// If the answer stopped because the window was full, turns it into an overflow.
@@ -113,6 +184,31 @@ impl ErrorBody {
         let start = String::from_utf8_lossy(&body[..body.len().min(BODY_BYTES + 4)]);
         format!("HTTP {status}: {}", bounded(&start, BODY_BYTES))
     }
+}
+
+/// Returns the message of an error in an unknown form: the first of the usual members, at the top or one level down.
+fn other_message(value: &Value) -> Option<String> {
+    let value = value.get(0).unwrap_or(value);
+    let named = |object: &Value| {
+        MESSAGE_NAMES.iter().find_map(|name| object[*name].as_str()).map(str::to_owned)
+    };
+    let inner = ["error", "errors", "detail", "details", "base_resp", "fault", "status"];
+    let inner = inner.into_iter().map(|name| value[name].get(0).unwrap_or(&value[name]));
+    let status = value["base_resp"]["status_msg"].as_str().map(str::to_owned);
+    std::iter::once(value).chain(inner).find_map(named).or(status)
+}
+
+/// Returns the message of a body without JSON: short plain text, or the title of a page.
+fn plain_message(body: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(&body[..body.len().min(PLAIN_BYTES)]);
+    let text = text.trim();
+    if !text.starts_with('<') {
+        return (!text.is_empty() && body.len() <= PLAIN_BYTES).then(|| text.to_owned());
+    }
+    let lower = text.to_ascii_lowercase();
+    let start = lower.find("<title>")? + "<title>".len();
+    let length = lower.get(start..)?.find('<')?;
+    text.get(start..start + length).map(|title| title.trim().to_owned())
 }
 
 /// Returns true if a JSON value is marked as an error.

@@ -23,12 +23,15 @@ const PREFIX: &str = r"(?x)^\s*(?:
         [<\[(]?[0-9]{3,6}[>\])]?
         (?:\ (?:bad\ request|payload\ too\ large|content\ too\ large|unprocessable\ entity|internal\ server\ error))?
         (?::|,|\ -)?
+    # go-openai: 'error, status code: 400, status: 400 Bad Request, message: ...'
+    |error,\ status\ code:\ [0-9]{3},(?:\ status:\ [a-z0-9\ ]{0,40},)?\ message:
     |bad\ request(?:\ error)?:
     # An SDK or a gateway that names the source of the message
     |an\ error\ occurred\ \([a-z]+\)\ when\ calling\ the\ [a-z]+\ operation(?:\ \([a-z0-9:\ ]+\))?:
     |the\ model\ returned\ the\ following\ errors:
     |(?:upstream\ |provider\ )?error\ from\ [a-z0-9_./()\ -]+:
     |provider\ returned\ error:
+    |(?:ai|midstreamfallback):
 )\s+";
 
 /// Returns the suffixes of `text` that may be a provider's own words: all of it, and the rest after each known
@@ -72,6 +75,10 @@ mod tests {
             "ValidationException: The model returned the following errors: ",
             "Upstream error from Some Cloud: ",
             "invalid_request_error: ",
+            "error, status code: 400, message: ",
+            "error, status code: 400, status: 400 Bad Request, message: ",
+            "AiError: Ai: ",
+            "litellm.MidStreamFallbackError: litellm.ContextWindowExceededError: VllmException - ",
         ] {
             assert_eq!(all(&format!("{front}Too long.")).last(), Some(&"Too long."), "{front}");
         }

@@ -20,8 +20,8 @@ use std::sync::OnceLock;
 use regex::{Captures, Regex, RegexBuilder};
 
 use super::opening;
-use Group::{Cap, Floor, Input, Limit, Over, Requested, Total};
-use TextFamily::{Account, Busy, Ceiling, Key, Midway, Output, Shape, Size, Throttle, Window};
+use Group::{Cap, CapBelow, CapWindow, Floor, Input, Limit, Over, Requested, Total};
+use TextFamily::{Account, Busy, Ceiling, Key, Output, Quota, Shape, Size, Throttle, Window};
 
 /// Matches what must follow the text of a rule: the end of the message, or punctuation that ends a sentence or a
 /// clause, but not a quotation mark or another word.
@@ -34,8 +34,10 @@ pub(super) enum TextFamily {
     Ceiling,
     /// A rate limit was exceeded.
     Throttle,
-    /// Credit or quota is used up.
+    /// The account has no credit. Waiting does not help.
     Account,
+    /// A quota is used up. At 429, this may be a rate limit.
+    Quota,
     /// The key is invalid.
     Key,
     /// A member of the request is malformed. Such messages may quote the request.
@@ -44,8 +46,6 @@ pub(super) enum TextFamily {
     Size,
     /// The request does not fit the window.
     Window,
-    /// The window filled up while the answer was generated.
-    Midway,
     /// `max_tokens` is larger than the model's maximum output.
     Output,
     /// The server is busy or still loading the model, and asks the client to retry.
@@ -69,6 +69,10 @@ pub(super) enum Group {
     Total,
     /// The model's maximum output.
     Cap,
+    /// The number above the model's maximum output.
+    CapBelow,
+    /// The window, which also is the model's maximum output.
+    CapWindow,
 }
 
 /// A row of the table.
@@ -116,7 +120,7 @@ macro_rules! plain {
 /// "too many tokens" and "token limit exceeded" are omitted on purpose: Bedrock and others also use them for
 /// throttling.
 #[rustfmt::skip]
-pub(super) static RULES: [TextRule; 74] = [
+pub(super) static RULES: [TextRule; 82] = [
     rule("T1", Ceiling, &[Limit, Total], r#"(?:request too large|rate limit reached) for [^'"{}\[\]\n]+ on tokens per min(?:ute)? \(TPM\): Limit ([0-9,]+),(?: Used [0-9,]+,)? Requested ([0-9,]+)"#),
     rule("T2", Ceiling, &[], r"extra usage is required for long context(?: requests?)?"),
 
@@ -127,7 +131,8 @@ pub(super) static RULES: [TextRule; 74] = [
     rule("W5", Throttle, &[], concat!(plain!(), "(?:exceeded|reached|hit)(?: [a-z-]+){0,4} rate[ -]limit", plain!())),
     rule("W6", Throttle, &[], concat!(plain!(), "rate[ -]limits? (?:was |has been )?(?:exceeded|reached|hit)", plain!())),
     rule("A1", Account, &[], concat!(plain!(), "(?:credit balance is too low|insufficient (?:credits?|funds|balance|quota))", plain!())),
-    rule("A2", Account, &[], concat!(plain!(), "(?:exceeded your current quota|reached your (?:[a-z]+ ){0,2}usage limit)", plain!())),
+    rule("A3", Account, &[], concat!(plain!(), "(?:used all (?:available|of your|your) credits|monthly spending limit|no resource package|余额不足|欠费)[^'`{}\"]*")),
+    rule("A2", Quota, &[], concat!(plain!(), "(?:exceeded your current quota|reached your (?:[a-z]+ ){0,2}usage limit)", plain!())),
     rule("K1", Key, &[], concat!(plain!(), "(?:(?:invalid|incorrect) (?:x-)?api[ -]key|api key not valid)", plain!())),
     rule("S1", Shape, &[], r"(?:messages|contents|system|tools|input)(?:[.\[][0-9a-z]|: )(?s:.*)"),
     rule("S2", Shape, &[], r#"(?:invalid (?:value|type|'|")|[0-9]+ validation errors?)(?s:.*)"#),
@@ -135,7 +140,7 @@ pub(super) static RULES: [TextRule; 74] = [
     rule("B2", Size, &[], r"(?:the )?request payload size exceeds the limit: [0-9,]+ bytes"),
 
     rule("R1", Window, &[Input, Limit], r"(?:the |your )?prompt is too long: ([0-9,]+) tokens? > ([0-9,]+) maximum"),
-    rule("R2", Window, &[Input, Requested, Limit], r"input length and `max_tokens` exceed context limit: ([0-9,]+) \+ ([0-9,]+) > ([0-9,]+)"),
+    rule("R2", Window, &[Input, Requested, Limit], r"input length and `?max_tokens`? exceed context limit(?: \(i\.e\.?)?:? ([0-9,]+) \+ ([0-9,]+) > ([0-9,]+)"),
     rule("R3", Window, &[Input, Limit], r"(?:the )?request \(([0-9,]+) tokens\) exceeds the available context size \(([0-9,]+) tokens\)"),
     rule("R4", Window, &[Limit, Requested, Floor], r"th(?:is|e) (?:model|endpoint)'s maximum context length is ([0-9,]+) tokens\.\s+However, you requested ([0-9,]+) output tokens and your prompt contains at least ([0-9,]+) input tokens"),
     rule("R5", Window, &[Limit, Total, Input, Requested], r"th(?:is|e) (?:model|endpoint)'s maximum context length is ([0-9,]+) tokens[.,]\s+however,? you requested ([0-9,]+) tokens \(([0-9,]+) in (?:the messages|your prompt)[,;] ([0-9,]+) (?:in|for) the completion\)"),
@@ -172,6 +177,12 @@ pub(super) static RULES: [TextRule; 74] = [
     rule("R49", Window, &[Input, Limit], r"length of prompt_tokens \(([0-9,]+)\) must be less than max_seq_len \(([0-9,]+)\)"),
     rule("R50", Window, &[Limit, Input], r"too many input tokens\. Max input tokens: ([0-9,]+), request input token count: ([0-9,]+)"),
     rule("R51", Window, &[Input, Limit], r"(?:the )?prompt is too long: ([0-9,]+), model maximum context length: ([0-9,]+)"),
+    // vLLM since January 2026 counts only up to the limit and one more.
+    rule("R52", Window, &[Floor, Requested, Limit], r"you passed ([0-9,]+) input tokens(?: \([^)]*\))? and requested ([0-9,]+) output tokens\. However, the model's context length is only ([0-9,]+) tokens"),
+    rule("R53", Window, &[Input, Limit], r"input length \(([0-9,]+) tokens\) exceeds the maximum allowed length \(([0-9,]+) tokens\)"),
+    rule("R54", Window, &[Input, Limit], r"cannot truncate prompt with n_keep \(([0-9,]+)\) >= n_ctx \(([0-9,]+)\)"),
+    rule("R55", Window, &[], r"input tokens exceeded: number of input tokens exceeds maximum length"),
+    rule("R56", Window, &[Input, Limit], r"requested input length ([0-9,]+) exceeds maximum input length ([0-9,]+)"),
     // Shorter forms of the messages above, for server versions that word the rest differently.
     rule("R23", Window, &[Limit], r"(?:th(?:is|e) )?(?:(?:model|endpoint)'s )?maximum context length (?:is|of) ([0-9,]+)(?: tokens?)?"),
     rule("R24", Window, &[Limit], r"(?:(?:the )?(?:prompt|input|request) is )?too large for model with ([0-9,]+) maximum context length"),
@@ -187,14 +198,16 @@ pub(super) static RULES: [TextRule; 74] = [
     rule("R34", Window, &[], r"please reduce the length of the (?:messages|prompt|input)(?: or completion)?"),
     rule("R35", Window, &[], r#"(?:输入|请求|当前|您的|的)*(?:上下文(?:过长|超出|长度超)|超出最大上下文)[^'"“”{}\n]*"#),
 
-    rule("M1", Midway, &[], r"(?:the )?context size has been exceeded"),
-    rule("M2", Midway, &[Limit], r"reached context length of ([0-9,]+) tokens(?: with model \([^)\n]*\))?(?: which does not currently support mid-generation context overflow)?"),
+    rule("M2", Window, &[Limit], r"reached context length of ([0-9,]+) tokens(?: with model \([^)\n]*\))?(?: which does not currently support mid-generation context overflow)?"),
 
     rule("T3", Output, &[Requested, Cap], r"max_tokens: ([0-9,]+) > ([0-9,]+), which is the maximum allowed number of output tokens(?: for [^\s]+)?"),
     rule("T4", Output, &[Cap], r"(?:['`]?max_(?:completion_|output_)?tokens['`]? is too large: [0-9,]+\. )?this model supports at most ([0-9,]+) completion tokens"),
     rule("T5", Output, &[Requested, Cap], r"max_tokens: ([0-9,]+) > ([0-9,]+)"),
     rule("T6", Output, &[Cap], r"[`'\x22]?max_(?:completion_|output_)?tokens[`'\x22]? (?:must be (?:less than or equal to|at most|<=)|cannot exceed|<=) [`'\x22]?([0-9,]+)[`'\x22]?"),
     rule("T7", Output, &[Cap], r"(?:invalid max_tokens value, )?(?:the )?(?:valid )?range of max_tokens (?:is|should be) \[[0-9]+, ?([0-9,]+)\]"),
+    rule("T8", Output, &[Requested, CapWindow], r"max_tokens=([0-9,]+) cannot be greater than max_model_len=(?:[a-z_]+=)?([0-9,]+)"),
+    rule("T9", Output, &[Cap], r"the maximum tokens you requested exceeds the model limit of ([0-9,]+)"),
+    rule("T10", Output, &[Requested, CapBelow], r"(?:unable to submit request because )?(?:it has an? |the )?max_?output_?tokens value of ([0-9,]+) but the supported range is from 1 \(inclusive\) to ([0-9,]+) \(exclusive\)"),
 
     rule("U1", Busy, &[], r#"[^'"`{}\[\]]*(?:try again|retry (?:later|after|in)|please retry|overloaded|server (?:is )?busy|loading model|slow down)[^'"`{}\[\]]*"#),
 ];
@@ -246,6 +259,8 @@ fn numbers(groups: &[Group], found: &Captures<'_>) -> Numbers {
             Requested => numbers.requested = value,
             Total => total = value,
             Cap => numbers.cap = value,
+            CapBelow => numbers.cap = value.map(|value| value.saturating_sub(1)),
+            CapWindow => (numbers.cap, numbers.limit) = (value, value),
         }
     }
     let rest = total.map(|total: u64| total.saturating_sub(numbers.requested.unwrap_or(0)));

@@ -5,43 +5,14 @@
 //! so that [`by_status`] decides.
 
 use super::answer::ErrorBody;
+use super::code::CODES;
+use super::evidence::{self, Excess};
 use super::text::{self, Numbers, TextFamily};
-use super::{FailureClass, Rows};
+use super::{Certainty, FailureClass, Fault, Rows};
 use std::borrow::Cow;
 
 /// The longest prompt, in tokens, that a subscription allows without extra usage. Text T2 does not state it.
 const LONG_CONTEXT: u64 = 200_000;
-
-/// The error types and codes that determine a class, in the order in which they are tried. The rule's name is `type-`
-/// followed by the type or code. `invalid_request_error` and the like are too general to be included.
-pub(super) const KINDS: &[(&str, FailureClass)] = &[
-    ("type-insufficient_quota", FailureClass::Billing),
-    ("type-billing_error", FailureClass::Billing),
-    ("type-billing_hard_limit_reached", FailureClass::Billing),
-    ("type-authentication_error", FailureClass::Auth),
-    ("type-invalid_api_key", FailureClass::Auth),
-    ("type-permission_error", FailureClass::Permission),
-    ("type-rate_limit_error", FailureClass::RateLimit),
-    ("type-rate_limit_exceeded", FailureClass::RateLimit),
-    ("type-RESOURCE_EXHAUSTED", FailureClass::RateLimit),
-    ("type-ThrottlingException", FailureClass::RateLimit),
-    ("type-overloaded_error", FailureClass::Overloaded),
-    ("type-engine_overloaded_error", FailureClass::Overloaded),
-    ("type-unavailable_error", FailureClass::Overloaded),
-    ("type-context_length_exceeded", FailureClass::Overflow),
-    ("type-context_window_exceeded", FailureClass::Overflow),
-    ("type-exceed_context_size_error", FailureClass::Overflow),
-    ("type-model_context_window_exceeded", FailureClass::Overflow),
-    ("type-tokens_limit_reached", FailureClass::Overflow),
-    ("type-OutofContextError", FailureClass::Overflow),
-    ("type-request_too_large", FailureClass::TooLarge),
-    ("type-string_above_max_length", FailureClass::BadRequest),
-    ("type-not_found_error", FailureClass::NotFound),
-    ("type-model_not_found", FailureClass::NotFound),
-    ("type-api_error", FailureClass::Server),
-    ("type-server_error", FailureClass::Server),
-    ("type-timeout_error", FailureClass::Server),
-];
 
 /// The class of each status and the name of its rule, used if nothing else decides.
 pub(super) const STATUSES: &[(u16, FailureClass, &str)] = &[
@@ -73,12 +44,38 @@ pub(super) struct Verdict<'a> {
     pub(super) found: Numbers,
     /// True if the limit among the numbers is the model's window as stated by the provider.
     pub(super) states_window: bool,
+    pub(super) certainty: Certainty,
+    /// The evidence, if no rule decided.
+    pub(super) why: Option<String>,
+    /// What the guard can do, if that differs from what the class says.
+    pub(super) fault: Option<Fault>,
+}
+
+impl Numbers {
+    /// Adds the prompt and the window from a text whose row does not read them, if it states both.
+    fn or_judged(self, text: &str) -> Numbers {
+        if self.limit.is_some() || self.input.is_some() {
+            return self;
+        }
+        let judged = evidence::judge(text).map(|it| it.numbers);
+        let is_both =
+            |it: &Numbers| it.input.zip(it.limit).is_some_and(|(input, limit)| input > limit);
+        judged.filter(is_both).unwrap_or(self)
+    }
 }
 
 impl Verdict<'_> {
     fn new(class: FailureClass, rule: impl Into<Cow<'static, str>>) -> Self {
-        let found = Numbers::default();
-        Verdict { class, rule: rule.into(), kind: None, found, states_window: false }
+        Verdict {
+            class,
+            rule: rule.into(),
+            kind: None,
+            found: Numbers::default(),
+            states_window: false,
+            certainty: Certainty::Certain,
+            why: None,
+            fault: None,
+        }
     }
 
     /// Returns the numbers to report. If the failure is an overflow by its type or code, the numbers come from separate
@@ -88,8 +85,8 @@ impl Verdict<'_> {
             return self.found;
         }
         let text = answer.text.as_deref().unwrap_or_default();
-        let in_text = text::find(text, &[TextFamily::Window, TextFamily::Midway])
-            .map_or_else(Numbers::default, |(_, numbers)| numbers);
+        let in_text = text::find(text, &[TextFamily::Window]).map(|it| it.1);
+        let in_text = in_text.unwrap_or_default().or_judged(text);
         Numbers {
             input: answer.input.or(in_text.input),
             input_is_floor: answer.input.is_none() && in_text.input_is_floor,
@@ -114,6 +111,7 @@ pub(super) fn decide<'a>(
         .or_else(|| by_kind(status, answer))
         .or_else(|| by_row(status, text, rows))
         .or_else(|| by_text(status, text))
+        .or_else(|| by_evidence(status, answer, has_retry_after))
         .unwrap_or_else(|| by_status(status, has_retry_after))
 }
 
@@ -133,14 +131,15 @@ fn by_ceiling(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     Some(Verdict { found, ..Verdict::new(FailureClass::Overflow, rule.name) })
 }
 
-/// Decides by the first row of [`KINDS`] that the answer names and that applies at this status.
+/// Decides by the first row of [`CODES`] that the answer names and that applies at this status.
 fn by_kind(status: Option<u16>, answer: &ErrorBody) -> Option<Verdict<'_>> {
-    let mut rows = KINDS.iter().filter(|(_, class)| kind_applies(status, *class));
-    rows.find_map(|&(rule, class)| {
-        let word = rule.strip_prefix("type-")?;
-        let kind = answer.kinds.iter().find(|kind| kind.eq_ignore_ascii_case(word))?;
-        let states_window = class == FailureClass::Overflow;
-        Some(Verdict { kind: Some(kind), states_window, ..Verdict::new(class, rule) })
+    let mut rows = CODES.iter().filter(|code| kind_applies(status, code.class));
+    rows.find_map(|code| {
+        let is_named = |kind: &&String| kind.eq_ignore_ascii_case(code.word());
+        let kind = answer.kinds.iter().chain(&answer.codes).find(is_named)?;
+        let states_window = code.class == FailureClass::Overflow;
+        let verdict = Verdict::new(code.class, code.rule);
+        Some(Verdict { kind: Some(kind), states_window, fault: code.fault, ..verdict })
     })
 }
 
@@ -173,29 +172,58 @@ fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     let (rule, found) = text::find(text, families(status))?;
     let class = match rule.family {
         TextFamily::Throttle => FailureClass::RateLimit,
-        TextFamily::Account => FailureClass::Billing,
+        TextFamily::Account | TextFamily::Quota => FailureClass::Billing,
         TextFamily::Key => FailureClass::Auth,
         TextFamily::Shape => FailureClass::BadRequest,
         TextFamily::Size => FailureClass::TooLarge,
-        TextFamily::Ceiling | TextFamily::Window | TextFamily::Midway => FailureClass::Overflow,
+        TextFamily::Ceiling | TextFamily::Window => FailureClass::Overflow,
         TextFamily::Output => FailureClass::OutputCap,
         TextFamily::Busy => FailureClass::Overloaded,
     };
-    let states_window = class == FailureClass::Overflow;
+    let states_window = matches!(class, FailureClass::Overflow | FailureClass::OutputCap);
+    let found = if class == FailureClass::Overflow { found.or_judged(text) } else { found };
     Some(Verdict { found, states_window, ..Verdict::new(class, rule.name) })
 }
 
 /// Returns the families of rules that apply at a status, apart from [`TextFamily::Ceiling`].
 fn families(status: Option<u16>) -> &'static [TextFamily] {
-    use TextFamily::{Account, Busy, Key, Midway, Output, Shape, Size, Throttle, Window};
+    use TextFamily::{Account, Busy, Key, Output, Quota, Shape, Size, Throttle, Window};
     match status {
-        Some(413) => &[Throttle, Window],
-        Some(503) => &[Busy],
-        Some(401..=404 | 408 | 409 | 429 | 499) => &[],
-        Some(500) => &[Midway],
-        None | Some(400..=499) => &[Throttle, Account, Key, Shape, Size, Window, Midway, Output],
+        Some(413) => &[Throttle, Account, Window],
+        Some(429) => &[Account],
+        // A gateway may report a refusal of the provider as an error of its own.
+        Some(503) => &[Busy, Account, Window],
+        Some(401..=404 | 408 | 409 | 499 | 529) => &[],
+        Some(500..=599) => &[Throttle, Account, Window],
+        None | Some(400..=499) => &[Throttle, Account, Quota, Key, Shape, Size, Window, Output],
         Some(_) => &[],
     }
+}
+
+/// Decides by what the message says, if no rule knows it.
+fn by_evidence(
+    status: Option<u16>,
+    answer: &ErrorBody,
+    has_retry_after: bool,
+) -> Option<Verdict<'static>> {
+    let applies = match status {
+        None | Some(400 | 405..=407 | 410..=428 | 430..=498) => true,
+        Some(500) => !has_retry_after,
+        _ => false,
+    };
+    let judged = answer.own_text().filter(|_| applies).and_then(evidence::judge)?;
+    let (class, rule) = match judged.excess {
+        Excess::Tokens => (FailureClass::Overflow, "evidence"),
+        Excess::Output if status == Some(413) => return None,
+        Excess::Output => (FailureClass::OutputCap, "evidence-output"),
+        // The status says the same.
+        Excess::Bytes | Excess::Either if status == Some(413) => return None,
+        Excess::Bytes => (FailureClass::TooLarge, "evidence-bytes"),
+        Excess::Either => (FailureClass::TooLarge, "evidence-size"),
+    };
+    let verdict = Verdict::new(class, rule);
+    let (found, why) = (judged.numbers, Some(judged.why));
+    Some(Verdict { found, why, certainty: Certainty::Likely, ..verdict })
 }
 
 /// Decides by the status alone. `has_retry_after` is true if the answer has that header.

@@ -1,0 +1,187 @@
+//! The class of a failure: its exit status, its name, and what can be done about it.
+
+use crate::exit::Exit;
+
+/// The class of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailureClass {
+    /// The request does not fit the window, in tokens.
+    Overflow,
+    /// The request is too large in bytes.
+    TooLarge,
+    /// A rate limit was exceeded.
+    RateLimit,
+    /// The provider is busy or still loading the model.
+    Overloaded,
+    /// The provider failed.
+    Server,
+    /// There was no answer: the connection was refused or reset, or it timed out.
+    Unreachable,
+    /// The answer is neither an error nor a usable reply.
+    Broken,
+    /// The key is missing or invalid.
+    Auth,
+    /// Credit or quota is used up.
+    Billing,
+    /// The key is valid but lacks the permission.
+    Permission,
+    /// The model or the address does not exist.
+    NotFound,
+    /// `max_tokens` is larger than the model's maximum output, which is in [`Failure::output_cap`]. A smaller
+    /// `max_tokens` helps; a smaller prompt does not.
+    OutputCap,
+    /// The provider rejects the request as invalid.
+    BadRequest,
+    /// A replay has no recording of the request.
+    NotRecorded,
+}
+
+impl FailureClass {
+    /// Every class, in the order of the table in claw-call(1).
+    pub const ALL: [FailureClass; 14] = [
+        FailureClass::Overflow,
+        FailureClass::TooLarge,
+        FailureClass::RateLimit,
+        FailureClass::Overloaded,
+        FailureClass::Server,
+        FailureClass::Unreachable,
+        FailureClass::Broken,
+        FailureClass::Auth,
+        FailureClass::Billing,
+        FailureClass::Permission,
+        FailureClass::NotFound,
+        FailureClass::OutputCap,
+        FailureClass::BadRequest,
+        FailureClass::NotRecorded,
+    ];
+
+    /// Returns the exit status for the class.
+    #[must_use]
+    pub fn exit(self) -> Exit {
+        match self {
+            FailureClass::Overflow => Exit::Overflow,
+            FailureClass::TooLarge => Exit::TooLarge,
+            FailureClass::RateLimit | FailureClass::Overloaded => Exit::TryLater,
+            FailureClass::Server | FailureClass::Unreachable | FailureClass::Broken => {
+                Exit::Unavailable
+            }
+            FailureClass::Auth | FailureClass::Billing | FailureClass::Permission => {
+                Exit::Permission
+            }
+            FailureClass::NotFound | FailureClass::OutputCap | FailureClass::BadRequest => {
+                Exit::Refused
+            }
+            FailureClass::NotRecorded => Exit::NotRecorded,
+        }
+    }
+
+    /// Returns the name used in diagnostics and records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureClass::Overflow => "overflow",
+            FailureClass::TooLarge => "too-large",
+            FailureClass::RateLimit => "rate-limit",
+            FailureClass::Overloaded => "overloaded",
+            FailureClass::Server => "server",
+            FailureClass::Unreachable => "unreachable",
+            FailureClass::Broken => "broken-answer",
+            FailureClass::Auth => "auth",
+            FailureClass::Billing => "billing",
+            FailureClass::Permission => "permission",
+            FailureClass::NotFound => "not-found",
+            FailureClass::OutputCap => "output-cap",
+            FailureClass::BadRequest => "bad-request",
+            FailureClass::NotRecorded => "not-recorded",
+        }
+    }
+
+    /// Returns the advice that ends the error message.
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        match self {
+            FailureClass::Overflow => "shorten it (claw-truncate, claw-compact)",
+            FailureClass::TooLarge => "remove images or shorten long results (claw-truncate)",
+            FailureClass::RateLimit | FailureClass::Overloaded | FailureClass::Server => {
+                "try again later"
+            }
+            FailureClass::Unreachable => {
+                "check that the server is running, and its address (--base-url)"
+            }
+            FailureClass::Broken => "try again, or check the address (--base-url)",
+            FailureClass::Auth => "check the key (--key-file, --key-cmd or its variable)",
+            FailureClass::Billing => "check the account",
+            FailureClass::Permission => "check the permissions of the key",
+            FailureClass::NotFound => "check --model and --base-url",
+            FailureClass::OutputCap => "give a smaller --max-tokens",
+            FailureClass::BadRequest => "check the request with claw-call --dry-run",
+            FailureClass::NotRecorded => "record it first (--record)",
+        }
+    }
+
+    /// Returns what the guard can act on, unless the refusal says more.
+    #[must_use]
+    pub fn fault(self) -> Fault {
+        match self {
+            FailureClass::Overflow => Fault::Tokens,
+            FailureClass::TooLarge => Fault::Bytes,
+            _ if self.retryable() => Fault::Wait,
+            _ => Fault::None,
+        }
+    }
+
+    /// Returns true if the same request may succeed later.
+    #[must_use]
+    pub fn retryable(self) -> bool {
+        matches!(self.exit(), Exit::TryLater | Exit::Unavailable)
+    }
+}
+
+/// What the guard can act on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The prompt has too many tokens.
+    Tokens,
+    /// The body has too many bytes.
+    Bytes,
+    /// The provider rejects a block or a message.
+    Block,
+    /// The same request may succeed later.
+    Wait,
+    /// Nothing in the messages.
+    None,
+}
+
+impl Fault {
+    /// Returns the name used in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Fault::Tokens => "tokens",
+            Fault::Bytes => "bytes",
+            Fault::Block => "block",
+            Fault::Wait => "wait",
+            Fault::None => "none",
+        }
+    }
+}
+
+/// How sure a classification is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Certainty {
+    /// A status, a type, a code or a known text decided.
+    Certain,
+    /// The evidence decided. It teaches no window and no limit.
+    Likely,
+}
+
+impl Certainty {
+    /// Returns the name used in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Certainty::Certain => "certain",
+            Certainty::Likely => "likely",
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Reads the numbers of a message that no row of the table knows: which one is the limit, which one the prompt, and
+//! which one the requested output.
+
+use super::words::{LIMIT, OUTPUT, TOO_LONG, TOO_MUCH, Words};
+
+/// The smallest number that is taken for a count of tokens; smaller ones count something else.
+const SMALLEST: u64 = 16;
+/// The number of bytes before a number in which the words that explain it stand.
+const BEFORE: usize = 48;
+/// The number of bytes after a number in which the words that explain it stand.
+const AFTER: usize = 24;
+
+/// Words before a number that is the size of the prompt.
+#[rustfmt::skip]
+const ACTUAL: &[&str] = &[
+    "has", "have", "contains", "contain", "containing", "requested", "request", "got", "received", "passed", "given", "you", "your", "current", "actual", "total", "sent", "used", "with", "resulted in", "counted", "found", "provided", "prompt", "input", "estimated", "is now", "were", "was", "of text",
+    "contient", "compte", "demande", "votre", "enthalt", "umfasst", "hat", "ihre", "tiene", "contiene", "solicitado", "su", "tem", "contem", "seu", "sua", "содержит", "получено", "ваш", "запрошено", "длина", "длиной",
+    "当前", "實際", "实际", "共", "请求了", "收到", "您的", "输入长度为", "现在", "現在", "実際", "リクエスト", "入力", "현재", "입력", "요청",
+];
+/// Words directly before a number that is the limit, whatever follows it.
+#[rustfmt::skip]
+const LIMIT_BEFORE: &[&str] = &[
+    "limit of", "limit is", "maximum of", "maximum is", "max of", "max is", "window of", "window is", "context length of", "context length is", "context size of", "context of", "up to", "at most", "supports", "capacity of", "no more than",
+    "limite de", "limite est", "maximum de", "fenetre de", "kontextlange von", "fenster von", "grenze von", "limit von", "limite es", "maximo de", "ventana de", "maximo e", "janela de", "лимит", "до", "не более", "максимум",
+];
+/// Words after a number that is the size of the prompt.
+const ACTUAL_AFTER: &[&str] = &[
+    "exceed*",
+    "given",
+    "requested",
+    "were",
+    "was",
+    "provided",
+    "received",
+    "in the",
+    "in your",
+    "of input",
+    "input",
+    "passed",
+    "sent",
+    "prompt",
+    "depass*",
+    "uberschreit*",
+    "uberstei*",
+    "exced*",
+    "supera*",
+    "ultrapass*",
+    "превыш*",
+    "超过",
+    "超出",
+    "exceeding",
+];
+/// Words after a number that is the limit.
+const LIMIT_AFTER: &[&str] = &[
+    "maximum",
+    "max",
+    "limit*",
+    "allowed",
+    "を超え",
+    "を上回",
+    "を超過",
+    "초과*",
+    "을 초과*",
+    "를 초과*",
+    "maximal*",
+    "以内",
+    "以下",
+    "まで",
+    "的上限",
+    "的限制",
+    "上限",
+];
+
+/// The numbers of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::provider::refusal) struct Found {
+    pub(in crate::provider::refusal) limit: Option<u64>,
+    pub(in crate::provider::refusal) actual: Option<u64>,
+    pub(in crate::provider::refusal) requested: Option<u64>,
+}
+
+/// The unit of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Tokens, or no unit.
+    Tokens,
+    Bytes,
+    /// Something else: characters, pixels, a date.
+    Other,
+}
+
+/// A number in a message.
+#[derive(Clone, Copy, Debug)]
+struct Number {
+    value: u64,
+    unit: Unit,
+    start: usize,
+    end: usize,
+}
+
+/// Reads the numbers of tokens in `text`, which must be folded.
+pub(super) fn tokens(text: &str) -> Found {
+    let all = numbers(text);
+    let counts = |it: &&Number| it.unit == Unit::Tokens && it.value >= SMALLEST;
+    assign(text, &all.iter().copied().filter(|it| counts(&it)).collect::<Vec<_>>())
+}
+
+/// Reads the numbers of bytes in `text`, which must be folded.
+pub(super) fn bytes(text: &str) -> Found {
+    let all = numbers(text);
+    let in_bytes: Vec<Number> = all.iter().copied().filter(|it| it.unit == Unit::Bytes).collect();
+    assign(text, &in_bytes)
+}
+
+/// Returns true if `text` compares two numbers, of which the first is larger: `9 > 5`.
+pub(super) fn compares(text: &str) -> bool {
+    let all = numbers(text);
+    let is_more = |pair: &[Number]| {
+        let between = text.get(pair[0].end..pair[1].start).unwrap_or_default();
+        between.contains('>') && pair[0].value > pair[1].value
+    };
+    all.windows(2).any(is_more)
+}
+
+/// Decides what each number means.
+fn assign(text: &str, all: &[Number]) -> Found {
+    let mut found = Found::default();
+    // A gateway has shortened the text, and the number may have had more digits.
+    if ["...", "…"]
+        .into_iter()
+        .flat_map(|mark| text.match_indices(mark))
+        .any(|(at, _)| text[..at].ends_with(|last: char| last.is_ascii_digit()))
+    {
+        return found;
+    }
+    let (mut limits, mut actuals, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, number) in all.iter().enumerate() {
+        let from = if at == 0 { 0 } else { all[at - 1].end };
+        let to = all.get(at + 1).map_or(text.len(), |next| next.start);
+        match label(text, number, from, to) {
+            Label::Requested => found.requested = found.requested.or(Some(number.value)),
+            Label::Limit => limits.push(number.value),
+            Label::Actual => actuals.push(number.value),
+            Label::None => open.push(number.value),
+        }
+    }
+    // A prompt that was refused is larger than the limit, unless the requested output makes up the difference.
+    let mut distinct: Vec<u64> = limits.iter().chain(&actuals).chain(&open).copied().collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    match (distinct.as_slice(), found.requested) {
+        ([], _) => {}
+        ([one], _) => match (limits.first(), actuals.first()) {
+            (Some(_), _) => found.limit = Some(*one),
+            (None, Some(_)) => found.actual = Some(*one),
+            (None, None) => {}
+        },
+        (&[small, large], Some(output))
+            if limits.first().is_none_or(|limit| *limit == large)
+                && small.saturating_add(output) > large =>
+        {
+            (found.actual, found.limit) = (Some(small), Some(large));
+        }
+        (&[small, large], _) => (found.actual, found.limit) = (Some(large), Some(small)),
+        (all, output) => {
+            let limit = limits.first().copied();
+            // The total of the prompt and the output is no size of the prompt.
+            let is_total = |value: u64| {
+                output.is_some_and(|output| all.contains(&value.saturating_sub(output)))
+            };
+            let pick = |list: &[u64]| {
+                list.iter().copied().filter(|it| Some(*it) != limit).find(|it| !is_total(*it))
+            };
+            found.limit = limit;
+            found.actual = limit.and_then(|_| pick(&actuals).or_else(|| pick(&open)));
+        }
+    }
+    found
+}
+
+enum Label {
+    Limit,
+    Actual,
+    Requested,
+    None,
+}
+
+/// Returns the meaning of a number by the words around it. `from` and `to` are the ends of its neighbours.
+fn label(text: &str, number: &Number, from: usize, to: usize) -> Label {
+    let before = near(text, from.max(number.start.saturating_sub(BEFORE)), number.start);
+    let after = near(text, number.end, to.min(number.end + AFTER));
+    // The words after a punctuation mark belong to the next number.
+    let after = after.split([',', ';', '(', ')', '.']).next().unwrap_or_default();
+    let (words, next) = (Words::of(before), Words::of(after));
+    let sign = before.trim_end();
+    let is_after = |list: &[&'static str]| words.last_before(list, words.len()) == Some(sign.len());
+    if is_after(LIMIT_BEFORE) {
+        return Label::Limit;
+    }
+    if sign.ends_with('+') || next.any(OUTPUT) || is_last(&words, OUTPUT, &[LIMIT, ACTUAL]) {
+        return Label::Requested;
+    }
+    if sign.ends_with('>') || sign.ends_with("<=") || sign.ends_with(">=") {
+        return Label::Limit;
+    }
+    if after.starts_with('/') {
+        return Label::Actual;
+    }
+    if after.trim_start().starts_with('>') || after.trim_start().starts_with('+') {
+        return Label::Actual;
+    }
+    if next.any(LIMIT_AFTER) {
+        return Label::Limit;
+    }
+    if next.any(ACTUAL_AFTER) {
+        return Label::Actual;
+    }
+    let end = before.len();
+    let limit =
+        [LIMIT, TOO_MUCH, TOO_LONG].iter().filter_map(|list| words.last_before(list, end)).max();
+    match (limit, words.last_before(ACTUAL, end)) {
+        (Some(limit), actual) if actual.is_none_or(|actual| limit >= actual) => Label::Limit,
+        (_, Some(_)) => Label::Actual,
+        _ => Label::None,
+    }
+}
+
+/// Returns true if the last entry of `list` stands after those of the other lists.
+fn is_last(words: &Words<'_>, list: &[&'static str], others: &[&[&'static str]]) -> bool {
+    let Some(own) = words.last_before(list, words.len()) else { return false };
+    others.iter().filter_map(|other| words.last_before(other, words.len())).all(|it| it <= own)
+}
+
+/// Returns the part of `text` from `from` to `to`, widened to character boundaries.
+fn near(text: &str, mut from: usize, to: usize) -> &str {
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let mut to = to.max(from);
+    while !text.is_char_boundary(to) {
+        to -= 1;
+    }
+    text.get(from..to).unwrap_or_default()
+}
+
+/// Returns the numbers in `text`. Digits inside a name, such as `gpt-5.4`, are no numbers.
+fn numbers(text: &str) -> Vec<Number> {
+    let bytes = text.as_bytes();
+    let (mut all, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        if !bytes[at].is_ascii_digit() {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        at = end_of_digits(bytes, start);
+        let in_name = start > 0 && is_name_byte(bytes, start - 1);
+        let number = (!in_name).then(|| number(text, start, at)).flatten();
+        at = number.map_or(at, |number| number.end);
+        all.extend(number);
+    }
+    all
+}
+
+/// Returns true if the byte before a number joins it to a name: a letter, or a mark after a letter.
+fn is_name_byte(bytes: &[u8], at: usize) -> bool {
+    match bytes[at] {
+        byte if byte.is_ascii_alphabetic() => true,
+        b'-' | b'_' | b'.' | b'#' => at > 0 && bytes[at - 1].is_ascii_alphanumeric(),
+        b'/' => at > 0 && bytes[at - 1].is_ascii_alphabetic(),
+        _ => false,
+    }
+}
+
+/// Returns the end of the digits that begin at `start`. Groups of three digits may be separated by a comma, a point, a
+/// space, an apostrophe or an underscore.
+fn end_of_digits(bytes: &[u8], start: usize) -> usize {
+    let digits =
+        |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut end = start + digits(start);
+    let first = end - start;
+    while first <= 3
+        && bytes.get(end).is_some_and(|mark| matches!(mark, b',' | b'.' | b' ' | b'\'' | b'_'))
+        && bytes.get(end) == bytes.get(start + first)
+        && digits((end + 1).min(bytes.len())) == 3
+    {
+        end += 4;
+    }
+    end
+}
+
+/// Reads the number whose digits are `text[start..end]`, with its unit.
+fn number(text: &str, start: usize, end: usize) -> Option<Number> {
+    let digits: String = text[start..end].chars().filter(char::is_ascii_digit).collect();
+    // An identifier, such as '021'.
+    if digits.len() > 1 && digits.starts_with('0') {
+        return None;
+    }
+    let mut value = digits.parse::<u64>().ok()?;
+    let mut rest = &text[end..];
+    let mut end = end;
+    // A decimal fraction: '20.0 MB', '1.5 million'. The fraction is dropped.
+    if let Some(fraction) = rest.strip_prefix('.')
+        && fraction.starts_with(|c: char| c.is_ascii_digit())
+    {
+        let length =
+            fraction.len() - fraction.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        rest = &fraction[length..];
+        end += 1 + length;
+    }
+    let word: String = rest.trim_start().chars().take_while(|c| c.is_alphabetic()).collect();
+    let is_joined = rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    let (factor, unit) = match word.as_str() {
+        "k" if is_joined => (1000, Unit::Tokens),
+        "m" if is_joined => (1_000_000, Unit::Tokens),
+        "b" | "byte" | "bytes" | "octets" | "字节" | "バイト" | "바이트" => {
+            (1, Unit::Bytes)
+        }
+        "kb" | "ko" => (1000, Unit::Bytes),
+        "kib" => (1 << 10, Unit::Bytes),
+        "mb" | "mo" | "mib" | "m" => (1 << 20, Unit::Bytes),
+        "gb" | "gib" => (1 << 30, Unit::Bytes),
+        word if is_other_unit(word) => (1, Unit::Other),
+        word if is_joined && word.is_ascii() && !word.starts_with("token") => (1, Unit::Other),
+        _ if rest.starts_with('-') && rest[1..].starts_with(|c: char| c.is_ascii_digit()) => {
+            (1, Unit::Other)
+        }
+        _ if rest.starts_with(['%', ':', 'x', '×', '°']) && !rest.starts_with(": ") => {
+            (1, Unit::Other)
+        }
+        _ => (1, Unit::Tokens),
+    };
+    value = value.checked_mul(factor)?;
+    Some(Number { value, unit, start, end })
+}
+
+fn is_other_unit(word: &str) -> bool {
+    const STEMS: &[&str] = &[
+        "char",
+        "pixel",
+        "px",
+        "page",
+        "image",
+        "second",
+        "sec",
+        "minute",
+        "hour",
+        "day",
+        "ms",
+        "year",
+        "item",
+        "element",
+        "tool",
+        "function",
+        "request",
+        "message",
+        "file",
+        "document",
+        "caracter",
+        "zeichen",
+        "символ",
+        "字符",
+        "文字",
+        "percent",
+        "dollar",
+        "usd",
+        "times",
+    ];
+    STEMS.iter().any(|stem| word.starts_with(stem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::fold;
+    use super::*;
+
+    const fn n(number: u64) -> Option<u64> {
+        if number == 0 { None } else { Some(number) }
+    }
+
+    #[test]
+    #[rustfmt::skip]
+    fn the_limit_the_prompt_and_the_output_are_told_apart() {
+        for (text, actual, limit, requested) in [
+            ("Token limit exceeded: 300000 > 200000", 300_000, 200_000, 0),
+            ("input length and max_tokens exceed context limit (i.e 156321 + 48384 > 200000)", 156_321, 200_000, 48_384),
+            ("maximum context length of 131072 tokens. You requested a total of 150000 tokens", 150_000, 131_072, 0),
+            ("prompt (8500 tokens) exceeds the available context size (8192 tokens)", 8500, 8192, 0),
+            ("the limit is 8,192 tokens, 9,000 given", 9000, 8192, 0),
+            ("Current length is 143425 while limit is 131072", 143_425, 131_072, 0),
+            ("context window of 128k tokens exceeded", 0, 128_000, 0),
+            ("le contexte de 131 072 jetons est dépassé: 140 000 jetons", 140_000, 131_072, 0),
+            ("Kontextlänge 131.072 überschritten (Anfrage: 140.000 Token)", 140_000, 131_072, 0),
+            ("入力は9000トークンで、上限の8192トークンを超えています", 9000, 8192, 0),
+            ("you have 7000 input tokens and asked for 4000 output tokens, the window is 10000", 7000, 10_000, 4000),
+            ("gpt-5.4 of 2026-01-01 has no numbers", 0, 0, 0),
+            ("the prompt has 9000 tokens", 9000, 0, 0),
+            ("9,000/8,192 tokens", 9000, 8192, 0),
+        ] {
+            let found = tokens(&fold(text));
+            assert_eq!(found, Found { limit: n(limit), actual: n(actual), requested: n(requested) }, "{text}");
+        }
+    }
+
+    #[test]
+    #[rustfmt::skip]
+    fn bytes_are_read_with_their_units() {
+        for (text, actual, limit) in [
+            ("Maximum request body size 1048576 bytes exceeded, got 2000000 bytes", 2_000_000, 1 << 20),
+            ("request body exceeds 10 MB", 0, 10 << 20),
+            ("body too large: 20.5MB, limit 4.5MB", 20 << 20, 4 << 20),
+            ("the limit is 8192 tokens", 0, 0),
+        ] {
+            let found = bytes(&fold(text));
+            assert_eq!((found.actual, found.limit), (n(actual), n(limit)), "{text}");
+        }
+    }
+}

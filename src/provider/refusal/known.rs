@@ -1,0 +1,271 @@
+//! Weighs a refusal against what the caller knows about the request: its size in tokens and bytes, the window, what
+//! the endpoint and the session had accepted before, and how often the same request failed in the same way.
+
+use super::{Certainty, Failure, FailureClass, Fault, evidence};
+
+/// The rule of [`Failure::aborted`].
+pub(super) const ABORTED: &str = "aborted";
+/// The share of the window above which a prompt counts as nearly filling it. Estimates may be too low by the rest.
+const NEARLY_FULL: f64 = 0.8;
+/// The size of a body, in bytes, from which it may be the cause of a failure without an explanation. Servers commonly
+/// limit a body to 1, 4.5, 10 or 32 MB.
+const LARGE_BODY: u64 = 1_000_000;
+/// The size of a body, in bytes, below which it is hardly too large.
+const SMALL_BODY: u64 = 90_000;
+/// The smallest prompt, in tokens, that an unexplained refusal may find too long if the window is unknown.
+const LONG_PROMPT: u64 = 3000;
+/// The number of equal failures after which a large body counts as the cause.
+const ENOUGH: u32 = 2;
+
+/// What the caller knows about a request that failed. Everything is optional.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// The estimated size of the prompt in tokens.
+    pub prompt: Option<u64>,
+    /// The window in tokens.
+    pub window: Option<u64>,
+    /// The size of the body in bytes.
+    pub bytes: Option<u64>,
+    /// The size in bytes of the largest body that the endpoint accepted.
+    pub accepted_bytes: Option<u64>,
+    /// True if the session had an accepted request, so that this one is its largest.
+    pub is_largest: bool,
+    /// True if the answer had no body.
+    pub is_bare: bool,
+    /// The number of times in a row that this request failed, this time included.
+    pub failures: u32,
+}
+
+impl Known {
+    fn fills(&self, window: u64) -> bool {
+        self.prompt.is_some_and(|prompt| prompt as f64 > NEARLY_FULL * window as f64)
+    }
+
+    fn fills_window(&self) -> bool {
+        self.window.is_some_and(|window| self.fills(window))
+    }
+
+    /// Returns true if the body is larger than any that the endpoint accepted, and large for a body.
+    fn has_large_body(&self) -> bool {
+        let most = self.accepted_bytes.unwrap_or(0).max(LARGE_BODY);
+        self.bytes.is_some_and(|bytes| bytes > most)
+    }
+}
+
+impl Failure {
+    /// Corrects a classification with the help of what is known about the request.
+    #[must_use]
+    pub fn weigh(self, known: &Known) -> Failure {
+        let failure = Failure { request_bytes: known.bytes.or(self.request_bytes), ..self };
+        match (failure.class, &*failure.rule) {
+            (FailureClass::Overflow, "T2") => failure.subscription(known),
+            (FailureClass::Overflow, _) if failure.certainty == Certainty::Likely => {
+                failure.confirmed(known)
+            }
+            (FailureClass::TooLarge, "evidence-size") => failure.size(known),
+            (FailureClass::TooLarge, "status-413") if known.is_bare => failure.bare(known),
+            (FailureClass::BadRequest, _) => failure.refused(known),
+            (FailureClass::Server | FailureClass::Unreachable | FailureClass::Broken, _) => {
+                failure.repeated(known)
+            }
+            _ => failure,
+        }
+    }
+
+    /// A refusal that says that the prompt is too long for the subscription, but has also been seen on small prompts.
+    fn subscription(self, known: &Known) -> Failure {
+        if known.prompt.is_none() || self.limit.is_some_and(|limit| known.fills(limit)) {
+            return self;
+        }
+        let failure = self.turned(FailureClass::Billing, "T2-short-prompt", None);
+        Failure { limit: None, certainty: Certainty::Certain, ..failure }
+    }
+
+    /// An overflow whose numbers agree with the estimate is certain.
+    fn confirmed(self, known: &Known) -> Failure {
+        let (Some(prompt), Some(actual), Some(limit)) = (known.prompt, self.actual, self.limit)
+        else {
+            return self;
+        };
+        let agrees = actual > limit && actual / 2 <= prompt && prompt / 2 <= actual;
+        match agrees {
+            true => Failure { certainty: Certainty::Certain, stated_window: Some(limit), ..self },
+            false => self,
+        }
+    }
+
+    /// A request that is too large, in tokens or bytes.
+    fn size(self, known: &Known) -> Failure {
+        let is_small = known.bytes.is_some_and(|bytes| bytes < SMALL_BODY);
+        if known.fills_window() && !known.has_large_body() || is_small {
+            let why = "the request is too large, and its body is small".to_owned();
+            return self.turned(FailureClass::Overflow, "evidence-size", Some(why));
+        }
+        self
+    }
+
+    /// A refusal without a body.
+    fn bare(self, known: &Known) -> Failure {
+        if known.fills_window() {
+            let why = "the prompt nearly fills the window".to_owned();
+            let failure = self.turned(FailureClass::Overflow, "empty-body", Some(why));
+            return Failure { limit: known.window, ..failure };
+        }
+        self
+    }
+
+    /// A request that is refused for a reason that is not understood.
+    fn refused(self, known: &Known) -> Failure {
+        let is_explained = self.fault == Fault::Block && self.certainty == Certainty::Certain
+            || !self.rule.starts_with("status-");
+        if is_explained || evidence::is_unrelated(&self.message) {
+            return self;
+        }
+        let is_over =
+            known.prompt.zip(known.window).is_some_and(|(prompt, window)| prompt > window);
+        if known.is_bare && known.fills_window() {
+            return self.bare(known);
+        }
+        if is_over {
+            let why = "the estimate is larger than the window".to_owned();
+            let failure = self.turned(FailureClass::Overflow, "estimate", Some(why));
+            return Failure { limit: known.window, ..failure };
+        }
+        if !known.is_bare {
+            return self;
+        }
+        if known.has_large_body() {
+            return self.turned(FailureClass::TooLarge, "empty-body", Some(large_body(known)));
+        }
+        let is_long = known.prompt.is_some_and(|prompt| prompt >= LONG_PROMPT);
+        if known.is_largest && is_long && known.window.is_none() {
+            let why =
+                "it says nothing, and a smaller request of this session was accepted".to_owned();
+            return self.turned(FailureClass::Overflow, "empty-body", Some(why));
+        }
+        self
+    }
+
+    /// A failure that would be temporary, if it did not repeat with a large body or a full window.
+    fn repeated(self, known: &Known) -> Failure {
+        let is_unsure = match self.class {
+            FailureClass::Unreachable => self.rule == ABORTED,
+            FailureClass::Broken => known.is_bare,
+            _ => matches!(self.status, Some(500 | 502 | 520 | 524)) && self.retry_after.is_none(),
+        };
+        if !is_unsure || known.failures < ENOUGH || evidence::is_unrelated(&self.message) {
+            return self;
+        }
+        if known.fills_window() && self.class != FailureClass::Unreachable {
+            let why = "it failed twice, and the prompt nearly fills the window".to_owned();
+            let failure = self.turned(FailureClass::Overflow, "repeated", Some(why));
+            return Failure { limit: known.window, ..failure };
+        }
+        if known.has_large_body() {
+            return self.turned(FailureClass::TooLarge, "repeated", Some(large_body(known)));
+        }
+        self
+    }
+
+    /// Returns the failure with another class, which is likely.
+    fn turned(self, class: FailureClass, rule: &'static str, why: Option<String>) -> Failure {
+        let (rule, certainty, fault) = (rule.into(), Certainty::Likely, class.fault());
+        let stated_window = None;
+        Failure { class, rule, certainty, fault, why, stated_window, retryable: false, ..self }
+    }
+}
+
+fn large_body(known: &Known) -> String {
+    let bytes = known.bytes.unwrap_or(0);
+    match known.accepted_bytes {
+        Some(accepted) => {
+            format!("the body has {bytes} bytes, and at most {accepted} were accepted before")
+        }
+        None => format!("the body has {bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::refusal::Rows;
+
+    fn classify(status: u16, body: &str, known: Known) -> Failure {
+        let failure = Failure::classify(status, &|_| None, body.as_bytes(), 0.0, &Rows::default());
+        failure.weigh(&Known { is_bare: body.is_empty(), ..known })
+    }
+
+    const FULL: Known = Known {
+        prompt: Some(9000),
+        window: Some(10_000),
+        bytes: Some(36_000),
+        accepted_bytes: None,
+        is_largest: true,
+        is_bare: false,
+        failures: 1,
+    };
+    const LARGE: Known = Known { prompt: Some(2000), bytes: Some(5_000_000), ..FULL };
+    const PLAIN: Known = Known { prompt: Some(2000), ..FULL };
+
+    #[test]
+    #[rustfmt::skip]
+    fn what_is_known_decides_where_the_answer_says_too_little() {
+        let twice = |known: Known| Known { failures: 2, ..known };
+        let busy = r#"{"error":{"message":"Internal server error"}}"#;
+        let vague = r#"{"error":{"message":"Bad request"}}"#;
+        let size = r#"{"error":{"message":"The request is too large."}}"#;
+        for (status, body, known, class, rule) in [
+            (400, "", FULL, FailureClass::Overflow, "empty-body"),
+            (413, "", FULL, FailureClass::Overflow, "empty-body"),
+            (422, "", FULL, FailureClass::Overflow, "empty-body"),
+            (400, "", PLAIN, FailureClass::BadRequest, "status-400"),
+            (400, "", LARGE, FailureClass::TooLarge, "empty-body"),
+            (413, "", LARGE, FailureClass::TooLarge, "status-413"),
+            (400, "", Known { window: None, ..FULL }, FailureClass::Overflow, "empty-body"),
+            (400, "", Known { window: None, is_largest: false, ..FULL }, FailureClass::BadRequest, "status-400"),
+            (400, vague, Known { prompt: Some(10_001), ..FULL }, FailureClass::Overflow, "estimate"),
+            (400, vague, FULL, FailureClass::BadRequest, "status-400"),
+            (500, busy, FULL, FailureClass::Server, "status-500"),
+            (500, busy, twice(FULL), FailureClass::Overflow, "repeated"),
+            (500, busy, twice(LARGE), FailureClass::TooLarge, "repeated"),
+            (500, busy, twice(PLAIN), FailureClass::Server, "status-500"),
+            (502, "<html>Bad gateway</html>", twice(LARGE), FailureClass::TooLarge, "repeated"),
+            (503, busy, twice(LARGE), FailureClass::Server, "status-503"),
+            (200, "", twice(FULL), FailureClass::Overflow, "repeated"),
+            (200, "", twice(LARGE), FailureClass::TooLarge, "repeated"),
+            (200, "", LARGE, FailureClass::Broken, "status-2xx"),
+            (500, busy, twice(Known { accepted_bytes: Some(6_000_000), ..LARGE }), FailureClass::Server, "status-500"),
+            (400, size, FULL, FailureClass::Overflow, "evidence-size"),
+            (400, size, LARGE, FailureClass::TooLarge, "evidence-size"),
+            (429, "", twice(LARGE), FailureClass::RateLimit, "status-429"),
+        ] {
+            let failure = classify(status, body, known);
+            assert_eq!((failure.class, &*failure.rule), (class, rule), "{status} {body} {known:?}");
+            let is_likely = matches!(class, FailureClass::Overflow | FailureClass::TooLarge) && rule != "status-413";
+            assert_eq!(failure.certainty == Certainty::Likely, is_likely, "{status} {body}");
+            assert_eq!((failure.stated_window, failure.fault), (None, class.fault()), "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn an_upload_that_is_cut_off_twice_is_too_large() {
+        let cut = |known| Failure::aborted("no answer: connection reset").weigh(&known);
+        assert!(cut(LARGE).retryable);
+        let failure = cut(Known { failures: 2, ..LARGE });
+        assert_eq!((failure.class, failure.retryable), (FailureClass::TooLarge, false));
+        assert_eq!((failure.status, failure.request_bytes), (None, Some(5_000_000)));
+        assert!(cut(Known { failures: 2, ..PLAIN }).retryable);
+        let refused = Failure::unreachable("connection refused");
+        assert!(refused.weigh(&Known { failures: 2, ..LARGE }).retryable);
+    }
+
+    #[test]
+    fn numbers_that_agree_with_the_estimate_are_certain() {
+        let text = r#"{"error":"Token limit exceeded: 12000 > 8000"}"#;
+        let certain = classify(400, text, FULL);
+        assert_eq!((certain.certainty, certain.stated_window), (Certainty::Certain, Some(8000)));
+        let other = classify(400, text, Known { prompt: Some(100), ..FULL });
+        assert_eq!((other.certainty, other.stated_window), (Certainty::Likely, None));
+        assert_eq!((other.limit, other.actual), (Some(8000), Some(12_000)));
+    }
+}
