@@ -8,6 +8,7 @@
 //! The judgement is never certain. A wrong one costs a step that can be undone and one more request; a missed one ends
 //! the session.
 
+mod digits;
 mod numbers;
 mod words;
 
@@ -16,14 +17,17 @@ use super::text::Numbers;
 pub(super) use numbers::Found;
 use std::borrow::Cow;
 use words::{
-    BODY, BYTES, CONTENT, CONTEXT, LIMIT, OTHER, OUTPUT, PARAMETER, PROMPT, RATE, REQUEST, SHORTEN,
-    SIZE, SOURCE, SPACE, TOKENS, TOO_LITTLE, TOO_LONG, TOO_MUCH, UNRELATED, WHOLE, Words, fold,
+    BODY, BYTES, CONTENT, CONTEXT, LIMIT, OTHER, OUTPUT, PARAMETER, PROMPT, RATE, REQUEST,
+    REQUESTS, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, TOKENS, TOO_LITTLE, TOO_LONG, TOO_MUCH,
+    UNRELATED, WHOLE, Words, fold,
 };
 
 /// The number of bytes of a message that are read. Providers state what is wrong at the beginning.
 const READ_BYTES: usize = 1200;
 /// The longest name, in bytes, that may stand in quotation marks without being a quotation.
 const NAME_BYTES: usize = 40;
+/// The smallest number that counts as a window on its own.
+const MIN_LIMIT: u64 = 256;
 /// The smallest output limit that is believed.
 const MIN_CAP: u64 = 16;
 
@@ -54,7 +58,7 @@ pub(super) struct Judgement {
 pub(super) fn judge(text: &str) -> Option<Judgement> {
     let own = own_words(text);
     let all = Words::of(&own);
-    if all.any(RATE) || all.any(UNRELATED) {
+    if is_rate(&all) || all.any(UNRELATED) {
         return None;
     }
     let sentences = sentences(&own);
@@ -101,7 +105,12 @@ pub(super) fn content(text: &str) -> Option<&'static str> {
 pub(super) fn is_unrelated(text: &str) -> bool {
     let own = own_words(text);
     let all = Words::of(&own);
-    all.any(RATE) || all.any(UNRELATED) || all.any(PARAMETER) || all.any(OUTPUT)
+    is_rate(&all) || all.any(UNRELATED) || all.any(PARAMETER) || all.any(OUTPUT)
+}
+
+/// Returns true if the message is about a rate, a quota or an account.
+fn is_rate(words: &Words<'_>) -> bool {
+    words.any(RATE) || words.any(REQUESTS) && !words.any(&["per request", "each request"])
 }
 
 /// What a sentence says is too much, and the words that say so.
@@ -143,13 +152,13 @@ fn excess(words: &Words<'_>, sentence: &str) -> Option<Finding> {
         if let Some(too) = too.or_else(|| words.find(SHORTEN)) {
             return find(Excess::Tokens, prompt, too);
         }
-        let found = numbers::tokens(sentence);
-        let is_more = found.actual.zip(found.limit).is_some_and(|(actual, limit)| actual > limit);
-        let limit = words.find(LIMIT).filter(|_| is_more && found.requested.is_none())?;
+        // A refusal that only states the limit.
+        let states_limit = numbers::tokens(sentence).limit.is_some_and(|limit| limit >= MIN_LIMIT);
+        let limit = words.find(LIMIT).filter(|_| states_limit && !is_too_little(words))?;
         return find(Excess::Tokens, prompt, limit);
     }
     let request = words.find(REQUEST)?;
-    if let Some(long) = long {
+    if let Some(long) = long.or_else(|| words.find(SHORTER)) {
         return find(Excess::Tokens, request, long);
     }
     if let Some(much) = much {
@@ -158,19 +167,25 @@ fn excess(words: &Words<'_>, sentence: &str) -> Option<Finding> {
         let is_sized = words.any(SPACE) || words.any(SIZE);
         return is_sized.then_some(Finding { excess, thing: request, too: much });
     }
-    let shorten = words.find(SHORTEN).filter(|_| words.any(SIZE))?;
-    find(Excess::Tokens, request, shorten)
+    let found = numbers::tokens(sentence);
+    let is_more = is_more(&found) && found.limit.is_some_and(|limit| limit >= MIN_LIMIT);
+    let shorten = || words.find(SHORTEN);
+    let too = words.find(LIMIT).filter(|_| is_more).or_else(shorten).filter(|_| words.any(SIZE))?;
+    find(Excess::Tokens, request, too)
 }
 
 /// Judges a message as a whole, in which one sentence names the prompt and another says that it is too much.
 fn together(all: &Words<'_>, own: &str) -> Option<Finding> {
     let is_other = all.any(OTHER) || all.any(OUTPUT) || all.any(PARAMETER) || is_too_little(all);
     let prompt = all.find(PROMPT).filter(|_| !is_other)?;
-    let found = numbers::tokens(own);
-    let is_more = found.actual.zip(found.limit).is_some_and(|(actual, limit)| actual > limit);
-    let limit = || all.find(LIMIT).filter(|_| is_more);
-    let too = all.find(TOO_LONG).or_else(|| all.find(TOO_MUCH)).or_else(limit)?;
+    let is_more = is_more(&numbers::tokens(own)) && all.any(TOKENS);
+    let compared = || is_more.then_some("two numbers");
+    let too = all.find(TOO_LONG).or_else(|| all.find(TOO_MUCH)).or_else(compared)?;
     Some(Finding { excess: Excess::Tokens, thing: prompt, too })
+}
+
+fn is_more(found: &Found) -> bool {
+    found.actual.zip(found.limit).is_some_and(|(actual, limit)| actual > limit)
 }
 
 /// Returns true if the sentence names a minimum.

@@ -46,6 +46,12 @@ pub(super) fn all(text: &str) -> Vec<&str> {
     openings
 }
 
+/// Returns what a message says about the whole list of messages: `messages: ...`.
+pub(super) fn after_list(text: &str) -> Option<&str> {
+    let text = all(text).pop()?;
+    ["messages: ", "input: ", "contents: "].into_iter().find_map(|list| text.strip_prefix(list))
+}
+
 fn after_prefix(text: &str) -> Option<&str> {
     static REGEX: OnceLock<Option<Regex>> = OnceLock::new();
     let build = || RegexBuilder::new(PREFIX).case_insensitive(true).build().ok();

@@ -7,6 +7,7 @@
 use super::answer::ErrorBody;
 use super::code::CODES;
 use super::evidence::{self, Excess};
+use super::opening;
 use super::text::{self, Numbers, TextFamily};
 use super::{Certainty, FailureClass, Fault, Rows};
 use std::borrow::Cow;
@@ -170,6 +171,13 @@ fn by_row(status: Option<u16>, text: &str, rows: &Rows) -> Option<Verdict<'stati
 /// Decides by the first known text of a family that applies at this status.
 fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     let (rule, found) = text::find(text, families(status))?;
+    // A message about the whole list may say that it is too long.
+    if rule.family == TextFamily::Shape
+        && let Some(rest) = opening::after_list(text)
+        && evidence::judge(rest).is_some_and(|it| it.excess == Excess::Tokens)
+    {
+        return judged(status, rest);
+    }
     let class = match rule.family {
         TextFamily::Throttle => FailureClass::RateLimit,
         TextFamily::Account | TextFamily::Quota => FailureClass::Billing,
@@ -211,7 +219,12 @@ fn by_evidence(
         Some(500) => !has_retry_after,
         _ => false,
     };
-    let judged = answer.own_text().filter(|_| applies).and_then(evidence::judge)?;
+    answer.own_text().filter(|_| applies).and_then(|text| judged(status, text))
+}
+
+/// Returns the verdict about a message by what it says.
+fn judged(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
+    let judged = evidence::judge(text)?;
     let (class, rule) = match judged.excess {
         Excess::Tokens => (FailureClass::Overflow, "evidence"),
         Excess::Output if status == Some(413) => return None,

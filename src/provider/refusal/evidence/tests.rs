@@ -211,6 +211,23 @@ fn lookalikes_are_not_overflows() {
     assert!(mistaken.is_empty(), "{}", mistaken.join("\n"));
 }
 
+/// Reads tests/data/evidence.tsv: made-up sentences, each with `overflow` or `other`, and the status.
+#[test]
+fn each_sentence_in_evidence_tsv_is_judged_as_expected() {
+    let text = include_str!("../../../../tests/data/evidence.tsv");
+    let mut wrong = Vec::new();
+    for line in text.lines() {
+        let [expected, status, text] = line.splitn(3, '\t').collect::<Vec<_>>()[..] else {
+            panic!("{line}");
+        };
+        let failure = classify(status.parse().unwrap(), text);
+        if (failure.class == FailureClass::Overflow) != (expected == "overflow") {
+            wrong.push(failure.to_string());
+        }
+    }
+    assert!(text.lines().count() > 500 && wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 #[rustfmt::skip]
 fn a_body_that_is_too_large_is_told_from_a_prompt_that_is_too_long() {

@@ -27,6 +27,7 @@ pub(super) const REQUEST: &[&str] = &[
     "entree*", "requete*", "saisie*", "texte*", "demande*", "eingabe*", "anfrage*", "nachricht*", "anforderung*",
     "entrada*", "solicitud*", "peticion*", "mensaje*", "texto*", "solicitac*", "requisic*", "pedido*", "mensage*",
     "запрос*", "ввод*", "вход*", "сообщени*", "текст*", "данны*",
+    "length exceeded", "maximum length", "max length", "longueur maximale", "maximale lange", "longitud maxima", "comprimento maximo", "максимальная длина", "最大长度", "最大長", "최대 길이*",
     "输入", "輸入", "请求", "請求", "消息", "訊息", "内容", "內容", "文本", "提问", "问题",
     "入力", "リクエスト", "メッセージ", "テキスト", "要求", "本文",
     "입력*", "요청*", "메시지*", "텍스트*", "내용*", "질문*",
@@ -55,24 +56,15 @@ pub(super) const WHOLE: &[&str] = &[
 ];
 
 /// Words for a size in space.
+#[rustfmt::skip]
 pub(super) const SPACE: &[&str] = &[
-    "size*",
-    "taille*",
-    "grosse*",
-    "tamano*",
-    "tamanho*",
-    "размер*",
-    "大小",
-    "サイズ",
-    "크기*",
-    "too large",
-    "too big",
+    "size*", "taille*", "grosse*", "tamano*", "tamanho*", "размер*", "大小", "サイズ", "크기*", "too large", "too big", "too great", "trop grand*", "zu gross*", "demasiado grande*", "muito grande*", "grande demais", "слишком больш*", "слишком велик*", "大きすぎ", "过大", "過大", "太大", "너무 크*", "너무 큽*",
 ];
 
 /// Words for a size. `exceeds` and the like count for a word of [`REQUEST`] only with one of them.
 #[rustfmt::skip]
 pub(super) const SIZE: &[&str] = &[
-    "length*", "size*", "limit*", "maximum*", "max", "window*", "characters", "chars", "words", "capacity", "bytes", "long", "count", "budget",
+    "length*", "size*", "limit*", "maximum*", "max", "window*", "characters", "chars", "words", "capacity", "bytes", "long", "count", "budget", "model can", "model supports", "model allows", "model accepts", "can handle", "can process",
     "longueur*", "taille*", "limite*", "fenetre*", "lange*", "grosse*", "grenze*", "hochst*", "maximal*", "fenster*", "zeichen",
     "longitud*", "tamano*", "maxim*", "ventana*", "comprimento*", "tamanho*", "janela*", "длин*", "размер*", "лимит*", "предел*", "максим*", "окн*",
     "长度", "長度", "限制", "上限", "最大", "字数", "字符", "大小", "窗口", "长", "長さ", "文字数", "サイズ", "制限", "길이*", "한도*", "제한*", "최대*", "크기*", "창*", "윈도우*",
@@ -81,26 +73,26 @@ pub(super) const SIZE: &[&str] = &[
 /// Words for too much that need no other word than one of [`REQUEST`].
 #[rustfmt::skip]
 pub(super) const TOO_LONG: &[&str] = &[
-    "too long", "too lengthy", "overlong", "over length", "overly long", "long for", "oversized", "longer than", "too many tokens", "overflow*", "does not fit", "doesn t fit", "do not fit",
+    "this many", "that many", "so many", "longer fit", "longer fits", "too long", "too lengthy", "overlong", "over length", "overly long", "long for", "oversized", "longer than", "too many tokens", "too much text", "too much content", "too much input", "too many words", "too many characters", "overflow*", "does not fit", "doesn t fit", "do not fit",
     "don t fit", "not fit", "cannot fit", "can t fit", "won t fit", "fails to fit", "fit in", "fit into", "fit within", "fits in",
     "trop long*", "plus long*", "ne tient pas", "ne tiennent pas", "ne rentre pas", "zu lang*", "langer als", "passt nicht", "passen nicht", "zu umfangreich*",
     "demasiado larg*", "muy larg*", "mas larg*", "no cabe*", "demasiado extens*", "muito long*", "longo demais", "longa demais", "longos demais", "longas demais", "mais long*", "nao cabe*", "muito extens*",
     "demasiado long*", "слишком длин*", "слишком велик*", "длиннее", "не помеща*", "не вмеща*", "не умеща*",
-    "过长", "過長", "太长", "太長", "超长", "超長", "长于", "装不下", "放不下", "長すぎ", "長過ぎ", "収まりません", "収まらない", "収まりきら", "너무 길*", "너무 깁*", "너무 긴", "들어가지 않*", "더 깁*", "더 길*",
+    "过长", "過長", "太长", "太長", "超长", "超長", "长于", "装不下", "放不下", "長すぎ", "長過ぎ", "長くなり", "収まりません", "収まらない", "収まりきら", "너무 길*", "너무 깁*", "너무 긴", "들어가지 않*", "깁니다", "더 길*",
 ];
 
 /// Words for too much.
 #[rustfmt::skip]
 pub(super) const TOO_MUCH: &[&str] = &[
-    "too large", "too big", "too much", "too many", "exceed*", "over the", "over limit", "over its", "over maximum", "over max", "larger than", "greater than", "bigger than", "more than",
-    "more tokens than", "higher than", "beyond", "surpass*", "overrun*", "above the", "above maximum", "above max", "reached the", "limit reached", "limit was reached", "limit has been reached",
-    "has reached", "have reached", "reached its", "reached your maximum", "hit the", "hits the", "maximum reached", "out of context", "ran out of", "run out of", "runs out of", "no room", "no space", "not enough",
+    "too large", "too big", "too great", "too high", "trop eleve*", "zu hoch", "demasiado alt*", "muito alt*", "слишком высок*", "sature*", "supero", "too much", "too many", "exceed*", "over the", "over limit", "over its", "over maximum", "over max", "larger than", "greater than", "bigger than", "more than",
+    "more tokens than", "higher than", "beyond", "surpass*", "overrun*", "above the", "above maximum", "above max", "reached the", "limit hit", "tokens reached", "length reached", "window reached", "context reached", "cache full", "context shift", "over budget", "limit reached", "limit was reached", "limit has been reached",
+    "been hit", "was hit", "has reached", "have reached", "reached its", "reached your maximum", "hit the", "hits the", "maximum reached", "out of context", "ran out of", "run out of", "runs out of", "no room", "no space", "not enough",
     "insufficient", "is full", "was full", "filled", "exhausted", "in excess of", "goes over", "outgrown", "outgrew", "too small", "past the", "outside the", "outside of",
-    "depass*", "exced*", "excess*", "trop grand*", "trop volumineu*", "trop de", "superieur*", "plus grand* que", "plus de", "au dela", "insuffisan*", "pleine", "trop petit*",
-    "uberschreit*", "uberschritt*", "ubersteig*", "uberstieg*", "zu gross*", "zu viele", "zu viel", "grosser als", "mehr als", "mehr token*", "zu klein*", "uberlauf*", "reicht nicht", "voll", "erschopft",
-    "supera*", "superou", "superior*", "sobrepas*", "rebas*", "demasiado grand*", "demasiad*", "mayor que", "mayor a", "mas de", "mas token*", "insuficiente*", "lleno", "llena",
-    "ultrapass*", "grande demais", "muito grande*", "demais", "maior que", "maior do que", "mais de", "mais token*", "estour*", "cheia", "cheio",
-    "превыш*", "превыс*", "слишком больш*", "слишком много", "больше чем", "больше", "сверх", "переполн*", "недостаточно", "исчерпан*", "выходит за",
+    "atteint*", "depass*", "exced*", "excess*", "trop grand*", "trop volumineu*", "trop de", "superieur*", "plus grand* que", "plus de", "au dela", "au dessus", "insuffisan*", "pleine", "trop petit*",
+    "erreicht", "uberschreit*", "uberschritt*", "ubersteig*", "uberstieg*", "zu gross*", "zu viele", "zu viel", "grosser als", "mehr als", "mehr token*", "zu klein*", "uberlauf*", "liegt uber", "oberhalb", "reicht nicht", "voll", "erschopft",
+    "alcanz*", "supera*", "superou", "superior*", "sobrepas*", "rebas*", "demasiado grand*", "demasiad*", "por encima", "mayor que", "mayor a", "mas de", "mas token*", "insuficiente*", "lleno", "llena",
+    "atingi*", "ultrapass*", "grande demais", "muito grande*", "demais", "maior que", "maior do que", "mais de", "mais token*", "acima d*", "estour*", "cheia", "cheio",
+    "достигнут*", "превыш*", "превыс*", "слишком больш*", "слишком много", "больше чем", "больше", "сверх", "переполн*", "недостаточно", "исчерпан*", "выходит за",
     "超出", "超过", "超過", "过大", "過大", "太大", "过多", "過多", "太多", "超限", "大于", "大於", "溢出", "超了", "已满", "已達", "已达", "达到上限", "不足", "高于",
     "超え", "越え", "超過", "大きすぎ", "多すぎ", "上回", "オーバー", "あふれ", "溢れ", "足りません", "いっぱい", "達し",
     "초과*", "너무 크*", "너무 큽*", "너무 많*", "넘었*", "넘습*", "넘어*", "넘는*", "넘음", "벗어*", "부족*", "가득*", "큽니다", "많습니다",
@@ -109,10 +101,25 @@ pub(super) const TOO_MUCH: &[&str] = &[
 /// Requests to make the prompt smaller. They count only for words of [`PROMPT`] and [`SIZE`].
 #[rustfmt::skip]
 pub(super) const SHORTEN: &[&str] = &[
-    "reduce", "shorten*", "shorter", "trim", "truncat*", "compress*", "compact*", "condense", "summari*", "cut down", "smaller", "split", "start a new", "clear the",
+    "reduce", "reducing", "decrease", "decreasing", "fewer", "lower the number", "drop some", "remove some", "shorten*", "shorter", "trim", "truncat*", "compress*", "compact*", "condense", "summari*", "cut down", "smaller", "split", "start a new", "clear the",
     "reduis*", "reduire", "raccourc*", "plus court*", "kurz*", "verkurz*", "reduzier*", "verringer*", "verklein*", "reduzca*", "reducir", "reduce", "reduci*", "acort*", "mas corto", "recort*",
     "reduza*", "reduzir", "encurt*", "diminu*", "сократ*", "уменьш*", "укорот*",
     "压缩", "壓縮", "缩短", "縮短", "减少", "減少", "精简", "精簡", "截断", "删减", "清理", "开启新", "新建对话", "短く", "減らし", "削減", "圧縮", "短縮", "줄여*", "줄이*", "축소*", "압축*", "짧게",
+];
+
+/// Requests to make something shorter. They count for words of [`PROMPT`] and [`REQUEST`].
+#[rustfmt::skip]
+pub(super) const SHORTER: &[&str] = &[
+    "shorten*", "shorter", "raccourc*", "plus court*", "kurzen", "kurzer*", "verkurz*", "acort*", "mas corto", "encurt*", "сократ*", "укорот*", "короче", "缩短", "縮短", "精简", "精簡", "短く", "短縮", "짧게",
+];
+
+/// Words for the number of requests. They speak against an overflow, unless the limit is one for each request.
+pub(super) const REQUESTS: &[&str] = &[
+    "request limit",
+    "requests limit",
+    "request limits",
+    "limit of requests",
+    "limit on requests",
 ];
 
 /// Words that state a limit. They count only for words of [`PROMPT`], with two numbers of which the larger is not the
@@ -128,29 +135,29 @@ pub(super) const LIMIT: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const RATE: &[&str] = &[
     "per minute", "per min", "per second", "per sec", "per hour", "per day", "per month", "per week", "minute", "tpm", "rpm", "tpd", "rpd", "tps", "rps", "rate limit*", "ratelimit*", "rate limited", "rate", "quota*", "throttl*",
-    "too many requests", "number of requests", "requests per", "request limit", "concurren*", "parallel", "billing", "credit*", "balance", "spend", "spending", "usage limit*", "usage cap", "daily", "monthly", "weekly", "hourly",
+    "too many requests", "number of requests", "requests per", "slow down", "free tier", "trial", "api key", "account*", "plan", "upgrade", "request count", "concurren*", "parallel", "billing", "credit*", "balance", "spend", "spending", "usage limit*", "usage cap", "daily", "monthly", "weekly", "hourly",
     "try again later", "retry later", "retry after", "try again in", "retry in", "wait before", "please wait", "overloaded", "busy", "at capacity", "server capacity", "pending", "queue*", "subscription", "your plan", "payment", "purchase", "recharge",
-    "par minute", "par jour", "par seconde", "limite de debit", "limite de taux", "solde", "facturation", "requetes simultanees", "reessayez", "ulterieurement", "pro minute", "pro tag", "pro stunde", "pro sekunde", "kontingent*", "ratenlimit*", "ratenbegrenzung*", "guthaben*", "abrechnung*",
+    "nombre de requetes", "limite de requetes", "anzahl der anfragen", "anfragelimit*", "limite de solicitud*", "limite de peticion*", "limite de requisic*", "limite de solicitac*", "limite de pedidos", "par minute", "par jour", "par seconde", "limite de debit", "limite de taux", "solde", "facturation", "requetes simultanees", "reessayez", "ulterieurement", "pro minute", "pro tag", "pro stunde", "pro sekunde", "kontingent*", "ratenlimit*", "ratenbegrenzung*", "guthaben*", "abrechnung*",
     "gleichzeitig*", "anfragenlimit*", "zu viele anfragen", "erneut versuch*", "versuchen sie es spater", "por minuto", "por dia", "por segundo", "por hora", "cuota*", "cota", "cotas", "limite de velocidad", "limite de tasa", "limite de frecuencia",
     "saldo*", "facturacion", "demasiadas solicitudes", "demasiadas peticiones", "simultane*", "mas tarde", "limite de taxa", "faturamento", "muitas solicitac*", "muitas requisic*", "mais tarde", "tente novamente", "intentelo", "trop de requetes",
-    "в минуту", "в секунду", "в день", "в час", "квот*", "лимит запросов", "слишком много запросов", "количество запросов", "числа запросов", "число запросов", "частот*", "баланс*", "средств*", "одновремен*", "параллельн*", "оплат*", "тариф*", "позже",
-    "每分钟", "每分鐘", "每秒", "每小时", "每日", "每天", "每月", "限流", "频率", "頻率", "速率", "限速", "频繁", "頻繁", "配额", "配額", "额度", "額度", "欠费", "余额", "餘額", "充值", "并发", "併發", "並發", "稍后", "稍後", "请求数", "請求數", "请求过多", "套餐", "tpm", "rpm", "繁忙",
-    "レート制限", "レートリミット", "1分", "毎分", "分あたり", "秒あたり", "日あたり", "クォータ", "割り当て", "残高", "クレジット", "同時", "リクエスト数", "リクエストが多すぎ", "しばらく", "後でもう一度", "支払", "利用上限", "利用制限",
-    "분당", "초당", "일일", "시간당", "할당량*", "쿼터*", "속도 제한*", "요청 수*", "요청이 너무 많*", "동시*", "잔액*", "크레딧*", "결제*", "잠시 후*", "나중에*", "사용량*", "사용 한도*",
+    "аккаунт*", "учетн*", "в минуту", "в секунду", "в день", "в час", "квот*", "лимит запросов", "слишком много запросов", "количество запросов", "числа запросов", "число запросов", "частот*", "баланс*", "средств*", "одновремен*", "параллельн*", "оплат*", "тариф*", "позже",
+    "账户", "账号", "帐号", "每分钟", "每分鐘", "每秒", "每小时", "每日", "每天", "每月", "限流", "频率", "頻率", "速率", "限速", "频繁", "頻繁", "配额", "配額", "额度", "額度", "欠费", "余额", "餘額", "充值", "并发", "併發", "並發", "稍后", "稍後", "请求数", "請求數", "请求过多", "次数", "次數", "套餐", "tpm", "rpm", "繁忙",
+    "アカウント", "レート制限", "レートリミット", "1分", "毎分", "分あたり", "秒あたり", "日あたり", "クォータ", "割り当て", "残高", "クレジット", "同時", "リクエスト数", "回数", "リクエストが多すぎ", "しばらく", "後でもう一度", "支払", "利用上限", "利用制限",
+    "계정*", "분당", "초당", "일일", "시간당", "할당량*", "쿼터*", "속도 제한*", "요청 수*", "횟수*", "요청이 너무 많*", "동시*", "잔액*", "크레딧*", "결제*", "잠시 후*", "나중에*", "사용량*", "사용 한도*",
 ];
 
 /// Names of the output limit, and words for the answer's length. They speak against an overflow unless the sentence
 /// names the context.
 #[rustfmt::skip]
 pub(super) const OUTPUT: &[&str] = &[
-    "max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "max_tokens_to_sample", "maxoutputtokens", "maxtokens", "max_gen_len", "max_length", "num_predict", "n_predict", "output token*", "completion token*", "new token*",
-    "generated token*", "output length", "completion length", "response length", "maximum tokens value", "maximum tokens you requested", "jetons de sortie", "tokens de sortie", "ausgabetoken*", "ausgabe", "tokens de salida", "tokens de saida", "выходн*", "输出", "輸出", "出力", "출력*",
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "max_tokens_to_sample", "maxoutputtokens", "maxtokens", "max_gen_len", "num_predict", "n_predict", "output token*", "completion token*", "new token*",
+    "generated token*", "to generate", "output length", "completion length", "response length", "maximum tokens value", "maximum tokens you requested", "jetons de sortie", "tokens de sortie", "ausgabetoken*", "ausgabe", "tokens de salida", "tokens de saida", "выходн*", "输出", "輸出", "出力", "출력*",
 ];
 
 /// Words for other parameters. They speak against an overflow unless the sentence names the context.
 #[rustfmt::skip]
 pub(super) const PARAMETER: &[&str] = &[
-    "budget_tokens", "token budget", "thinking budget", "thinkingbudget", "thinking_budget", "reasoning budget", "budget", "temperature", "top p", "top k", "logprobs", "top logprobs", "logit bias", "seed", "penalty",
+    "budget_tokens", "token budget", "thinking budget", "thinkingbudget", "thinking_budget", "reasoning budget", "temperature", "top p", "top k", "logprobs", "top logprobs", "logit bias", "seed", "penalty",
     "min_tokens", "reasoning effort", "reasoning_effort", "cached content", "cache control", "caching", "cache", "stop token*", "bias",
 ];
 
@@ -165,9 +172,9 @@ pub(super) const CONTEXT: &[&str] = &[
 /// the sentence names the prompt in tokens.
 #[rustfmt::skip]
 pub(super) const OTHER: &[&str] = &[
-    "tool*", "function*", "image*", "photo*", "picture*", "pixel*", "page*", "pdf", "document*", "file*", "attachment*", "video*", "audio", "frame*", "dimension*", "width", "height", "resolution", "name*", "description*",
+    "tool*", "function*", "template*", "placeholder*", "string*", "image*", "photo*", "picture*", "pixel*", "page*", "pdf", "document*", "file*", "attachment*", "video*", "audio", "frame*", "dimension*", "width", "height", "resolution", "name*", "description*",
     "id", "ids", "url*", "uri", "header*", "cookie*", "field*", "property", "properties", "schema*", "enum*", "key", "keys", "label*", "tag*", "metadata", "stop sequence*", "depth", "nest*", "level*", "breakpoint*", "parameter*", "role", "roles", "duration", "second*",
-    "time", "hours", "days", "connection*", "safety", "policy", "policies", "moderation", "filter*", "permission*", "region*", "version*", "score*", "threshold*", "embedding*", "batch*", "dataset*", "choices", "candidate*", "user", "users", "organization*",
+    "time", "hours", "days", "connection*", "safety", "policy", "policies", "moderation", "filter*", "region*", "version*", "score*", "threshold*", "embedding*", "batch*", "dataset*", "choices", "candidate*", "user", "users", "organization*",
     "project*", "memory", "gpu*", "cuda", "disk", "storage", "price*", "cost*", "dollar*", "age", "date*", "expired", "expire*", "signature*",
     "outil*", "fichier*", "werkzeug*", "bild*", "datei*", "seiten", "herramienta*", "imagen*", "archivo*", "pagina*", "ferramenta*", "imagem", "imagens", "arquivo*", "инструмент*", "изображени*", "файл*", "страниц*", "функци*",
     "工具", "函数", "函數", "图片", "圖片", "图像", "圖像", "文件", "檔案", "页", "名称", "名稱", "描述", "视频", "音频", "像素", "时间", "密钥", "敏感", "安全", "违规",
@@ -178,7 +185,7 @@ pub(super) const OTHER: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const UNRELATED: &[&str] = &[
     "access token*", "auth token*", "api token*", "refresh token*", "bearer", "jwt", "oauth", "csrf", "session token*", "security token*", "token expired", "token has expired", "token is expired", "authentication", "authorization", "unauthorized", "login", "password*",
-    "deadline", "timeout*", "timed out", "time limit", "canceled", "cancelled", "超时", "逾時", "タイムアウト", "시간 초과*", "zeituberschreitung*", "delai*", "tiempo de espera", "tempo limite", "время ожидания",
+    "permission*", "forbidden", "unable to decode", "cannot decode", "could not decode", "deadline", "timeout*", "timed out", "time limit", "canceled", "cancelled", "超时", "逾時", "タイムアウト", "시간 초과*", "zeituberschreitung*", "delai*", "tiempo de espera", "tempo limite", "время ожидания",
 ];
 
 /// Words for tokens and the context. They outweigh those of [`OTHER`].
@@ -254,10 +261,23 @@ pub(super) const SOURCE: &[&str] = &[
     "received",
 ];
 
-/// Returns `text` in lower case, without accents, and with typographic apostrophes and full-width digits as ASCII.
+/// Returns `text` in lower case, without accents, and with typographic apostrophes and full-width digits as ASCII. The
+/// words of a name such as `contextWindowExceeded` are joined by underscores instead.
 pub(super) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
-    for c in text.chars().flat_map(char::to_lowercase) {
+    let mut last = ' ';
+    for c in text.chars() {
+        if last.is_lowercase() && c.is_ascii_uppercase() {
+            folded.push('_');
+        }
+        last = c;
+        fold_char(c, &mut folded);
+    }
+    folded
+}
+
+fn fold_char(c: char, folded: &mut String) {
+    for c in c.to_lowercase() {
         match c {
             'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' => folded.push('a'),
             'ç' => folded.push('c'),
@@ -279,7 +299,6 @@ pub(super) fn fold(text: &str) -> String {
             c => folded.push(c),
         }
     }
-    folded
 }
 
 /// The words of a sentence.
@@ -289,9 +308,11 @@ pub(super) struct Words<'t> {
 }
 
 impl<'t> Words<'t> {
-    /// Splits `text`, which must be folded, at everything that is neither a letter nor a digit.
+    /// Splits `text`, which must be folded, at everything that is neither a letter nor a digit, and at the characters of
+    /// scripts without spaces.
     pub(super) fn of(text: &'t str) -> Words<'t> {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let is_between = |c: char| !c.is_alphanumeric() || is_unspaced(c);
+        let words = text.split(is_between).filter(|word| !word.is_empty());
         Words { text, words: words.collect() }
     }
 
