@@ -11,7 +11,7 @@ use crate::provider::collect::Remaining;
 use crate::provider::ollama::Cut;
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
-use crate::provider::refusal::{FailureClass, Known, Rows};
+use crate::provider::refusal::{FailureClass, Known, MALFORMED, Rows};
 use crate::provider::{FailedCall, Failure, ModelRequest, Reply, estimated, wire};
 use crate::record::content::{Block, Content, Role};
 use std::cell::Cell;
@@ -341,7 +341,8 @@ fn pause(
     patience: Patience,
     transport: &mut impl Transport,
 ) -> Option<f64> {
-    if !failure.retryable || tries >= patience.retries {
+    let most = if failure.rule == MALFORMED { patience.retries.min(1) } else { patience.retries };
+    if !failure.retryable || tries >= most {
         return None;
     }
     let pause = match failure.retry_after {

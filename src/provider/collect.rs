@@ -122,6 +122,16 @@ impl RawString {
         }
     }
 
+    /// Returns the length of the undecoded text in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.inner.len()
+    }
+
+    /// Splits the undecoded text at an offset where a part began.
+    pub(super) fn split_at(&self, at: usize) -> (&str, &str) {
+        self.inner.split_at_checked(at).unwrap_or((&self.inner, ""))
+    }
+
     /// Returns true if the text is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.inner.is_empty()

@@ -221,6 +221,7 @@ impl<'s> Reading<'s> {
         if !self.answer.is_success() {
             return Err(self.refusal(now, sent.is_err()).into());
         }
+        let is_complete = self.remaining() != Remaining::Required;
         let (received, is_stream) = (self.received, matches!(self.form, AnswerForm::Stream(_)));
         let Reading { protocol, rows, mut answer, form, show, .. } = self;
         let body = std::mem::take(&mut answer.body);
@@ -234,17 +235,19 @@ impl<'s> Reading<'s> {
             AnswerForm::Unknown(_) => (read(protocol, body, None, show), None),
         };
         let broken = |why: &str| Failure::broken(status, format!("the answer {why}"));
+        let malformed = |why: &str| Failure::malformed(status, format!("the answer {why}"));
         let failure = match (outcome, sent) {
             (Ok(reply), _) => match reply.flaw() {
                 None => return Ok(Reply { request_id, ..reply }),
                 Some(why) => {
-                    let failure = broken(&why);
+                    let failure = malformed(&why);
                     return Err(FailedCall { failure, shown: Vec::new() });
                 }
             },
             (Err(NoReply::Refused(data)), _) => answer.refusal(data.as_bytes(), now, rows),
             // The answer is incomplete because the connection was lost.
             (Err(NoReply::Broken(_)), Err(failure)) => failure,
+            (Err(NoReply::Broken(why)), Ok(())) if is_complete => malformed(&why),
             (Err(NoReply::Broken(why)), Ok(())) => broken(&why),
             (Err(NoReply::TooLong(why)), _) => Failure { retryable: false, ..broken(&why) },
         };

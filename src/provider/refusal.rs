@@ -67,6 +67,8 @@ use verdict::decide;
 
 /// The rule of [`Failure::untrusted`].
 const UNTRUSTED: &str = "untrusted-certificate";
+/// The rule of [`Failure::malformed`].
+pub(super) const MALFORMED: &str = "malformed-answer";
 /// The maximum length of a provider's message, in bytes. The rest is cut off.
 const MESSAGE_BYTES: usize = 2048;
 /// The maximum length of a URL in a message, in bytes.
@@ -204,6 +206,14 @@ impl Failure {
     #[must_use]
     pub fn broken(status: u16, message: impl AsRef<str>) -> Failure {
         let failure = Failure::new(FailureClass::Broken, "broken-answer", message);
+        Failure { status: Some(status), ..failure }
+    }
+
+    /// Returns the failure for a complete answer with HTTP status `status` that is malformed. It is paid for, so it is
+    /// asked for only once more.
+    #[must_use]
+    pub fn malformed(status: u16, message: impl AsRef<str>) -> Failure {
+        let failure = Failure::new(FailureClass::Broken, MALFORMED, message);
         Failure { status: Some(status), ..failure }
     }
 

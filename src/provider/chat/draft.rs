@@ -1,9 +1,10 @@
 //! Builds a reply from the parts of a chat completion or an Ollama answer: text and tool calls.
 
-use crate::json::quote;
 use crate::json::write::opening;
+use crate::json::{Object, quote};
 use crate::provider::Reply;
 use crate::provider::collect::{RawString, Unfinished, call_block};
+use crate::provider::extent::Extent;
 use std::collections::HashSet;
 
 /// A reply that is still arriving.
@@ -38,7 +39,14 @@ pub(crate) struct CallDraft {
     pub(crate) name: String,
     /// The input: a JSON object, as text.
     input: RawString,
+    /// The length of the input, as an undecoded string, before its last piece.
+    before_last: usize,
+    /// True if each piece of the input begins with the one before it.
+    is_cumulative: bool,
 }
+
+/// The length of an input, in bytes, up to which [`CallDraft::is_in_object`] looks at it.
+const MAX_INSPECTED: usize = 64 << 10;
 
 impl Draft {
     /// Takes the model's name. The first name that is not empty is kept.
@@ -112,9 +120,45 @@ impl CallDraft {
     /// Adds to the input. `raw` is a part of the input's text, as a JSON string; some servers send the whole
     /// input as an object instead.
     pub(crate) fn add_input(&mut self, raw: Option<&str>) {
+        let (length, start) = (self.input.len(), self.before_last);
         match raw {
             Some(raw) if raw.starts_with('{') => self.input.keep(Some(&quote(raw))),
             raw => self.input.keep(raw),
+        }
+        if self.input.len() > length {
+            let (before, piece) = self.input.split_at(length);
+            let repeats = length > 0 && piece.starts_with(&before[start..]);
+            self.is_cumulative = repeats && (self.is_cumulative || start == 0);
+            self.before_last = length;
+        }
+    }
+
+    /// Returns true if the input so far is the beginning of an object. Long inputs are not looked at.
+    pub(crate) fn is_in_object(&self) -> bool {
+        let length = self.input.len();
+        if length == 0 || length > MAX_INSPECTED {
+            return false;
+        }
+        let text = self.input.text();
+        text.trim_start().starts_with('{') && Extent::default().take(text.as_bytes()).is_none()
+    }
+
+    /// Returns the input as a JSON object. Some servers send it again as a whole, each time all of it so far, or an
+    /// empty object before it; the last piece then is the input.
+    fn whole_input(&self) -> String {
+        let text = self.input.text();
+        if self.before_last == 0 || Object::parse(text.trim()).is_ok() {
+            return text;
+        }
+        let (before, last) = self.input.split_at(self.before_last);
+        let decoded =
+            |raw: &str| crate::json::string(&format!("\"{raw}\"")).unwrap_or_default().into_owned();
+        let (before, last) = (decoded(before), decoded(last));
+        let is_repeated =
+            self.is_cumulative || last.trim() == before.trim() || before.trim() == "{}";
+        match is_repeated && Object::parse(last.trim()).is_ok() {
+            true => last,
+            false => text,
         }
     }
 
@@ -123,7 +167,7 @@ impl CallDraft {
             true => Err("has a tool call without a name".to_owned()),
             false => {
                 self.input.bounded(&self.name)?;
-                call_block(id, &self.name, &self.input.text())
+                call_block(id, &self.name, &self.whole_input())
             }
         };
         match whole {

@@ -190,24 +190,31 @@ impl ChatStream {
     /// Returns the position of the call to which a delta belongs, and adds a call if it is new. Calls are matched by
     /// index, else by id; a delta with neither belongs to the last call.
     ///
-    /// Some servers give every call the index 0, and other servers give every delta a new id. Therefore, a delta that
-    /// matches a call with a name starts another call only if the delta also has a name, and an id that differs from
-    /// the call's. For a delta with neither id nor index, a name is enough.
+    /// Some servers give every call the index 0, other servers give every delta a new id, and some continue a call under
+    /// another index. Therefore, a delta that matches a call with a name starts another call only if the delta also has a
+    /// name, and an id that differs from the call's, and the call's input is not in the middle of an object. For a delta
+    /// with neither id nor index, a name is enough. A delta with a new index continues the call with its id, or without
+    /// an id and a name the last call.
     fn find_or_add(&mut self, piece: &Object<'_>) -> usize {
         let calls = &mut self.draft.calls;
         let (index, id) = (piece.number("index"), piece.string("id").unwrap_or_default());
         let has_name = function(piece).is_some_and(|function| named(&function).is_some());
+        let with_id = || calls.iter().rposition(|call| !id.is_empty() && call.id == id);
+        let last = calls.len().checked_sub(1);
         let found = match index {
-            Some(_) => calls.iter().rposition(|call| call.index == index),
-            None if !id.is_empty() => calls.iter().rposition(|call| call.id == id),
-            None => calls.len().checked_sub(1),
+            Some(_) => {
+                let own = calls.iter().rposition(|call| call.index == index).or_else(with_id);
+                own.or(last.filter(|_| id.is_empty() && !has_name))
+            }
+            None if !id.is_empty() => with_id().or(last.filter(|_| !has_name)),
+            None => last,
         };
         let begins_another = |call: &CallDraft| {
             let has_other_id = match id.is_empty() {
                 true => index.is_none(),
                 false => !call.id.is_empty() && call.id != id,
             };
-            has_name && !call.name.is_empty() && has_other_id
+            has_name && !call.name.is_empty() && has_other_id && !call.is_in_object()
         };
         found.filter(|at| !begins_another(&calls[*at])).unwrap_or_else(|| {
             calls.push(CallDraft::numbered(index));
@@ -378,15 +385,60 @@ mod tests {
         }
         let nameless = [call("call_1", "f", "{}"), call("call_2", "g", "{}")];
         assert_eq!(blocks(&[&full("", "", "f"), &full("", "", "g")]), nameless);
-        // Every delta has a new id, or repeats the name.
+        // Every delta has a new id, repeats the name, or both.
         let begin =
             r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}"#;
-        for (id, name) in [("z", "null"), ("a", r#""f""#), ("", r#""f""#)] {
+        for (id, name) in [("z", "null"), ("a", r#""f""#), ("", r#""f""#), ("z", r#""f""#)] {
             let more = format!(
                 r#"{{"tool_calls":[{{"index":0,"id":"{id}","function":{{"name":{name},"arguments":"\"x\":1}}"}}}}]}}"#
             );
             assert_eq!(blocks(&[begin, &more]), [call("a", "f", r#"{"x":1}"#)], "{id}");
         }
+    }
+
+    #[test]
+    fn the_pieces_of_a_call_are_put_together_whatever_their_index_and_however_often_they_come() {
+        let piece = |head: &str, arguments: &str| {
+            let arguments = serde_json::Value::from(arguments);
+            format!(r#"{{"tool_calls":[{{{head}"function":{{"arguments":{arguments}}}}}]}}"#)
+        };
+        let begin = |id: &str, arguments: &str| {
+            let arguments = serde_json::Value::from(arguments);
+            format!(
+                r#"{{"tool_calls":[{{"index":0,"id":"{id}","function":{{"name":"f","arguments":{arguments}}}}}]}}"#
+            )
+        };
+        let whole = r#"{"x":1}"#;
+        for (id, pieces) in [
+            // A continuation under another index, with or without the id.
+            ("a", vec![begin("a", "{\"x\""), piece(r#""index":1,"#, ":1}")]),
+            ("a", vec![begin("a", "{\"x\""), piece(r#""index":1,"id":"a","#, ":1}")]),
+            ("a", vec![begin("a", "{\"x\""), piece(r#""id":"b","#, ":1}")]),
+            ("a", vec![begin("a", "{\"x\""), piece(r#""index":1,"id":"","#, ":1}")]),
+            ("call_1", vec![begin("", "{\"x\""), piece(r#""index":0,"id":"","#, ":1}")]),
+            // The whole input again, each time all of it so far, or an empty object before it.
+            ("a", vec![begin("a", whole), begin("a", whole)]),
+            (
+                "a",
+                vec![
+                    begin("a", ""),
+                    piece(r#""index":0,"#, "{\"x\":"),
+                    piece(r#""index":0,"#, "1}"),
+                    begin("a", whole),
+                ],
+            ),
+            ("a", vec![begin("a", "{\"x\""), begin("a", "{\"x\":1"), begin("a", whole)]),
+            ("a", vec![begin("a", "{}"), begin("a", whole)]),
+        ] {
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            let reply = streamed(&stream(&pieces, "tool_calls"), 99).0.unwrap();
+            let expected =
+                format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{whole}}}"#);
+            assert_eq!(reply.blocks, [expected], "{pieces:?}");
+        }
+        // Two different inputs are not one.
+        let two = [begin("a", whole), begin("a", r#"{"x":2}"#)];
+        assert!(streamed(&stream(&[&two[0], &two[1]], "tool_calls"), 99).0.is_err());
     }
 
     #[test]
