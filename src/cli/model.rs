@@ -2,6 +2,7 @@
 
 use crate::cli::{ENVIRONMENT, now, read_file, variable};
 use crate::estimate::Model;
+use crate::estimate::sizes::{self, Size, Sizes};
 use crate::estimate::windows::{self, Stated};
 use crate::exit::{Error, Exit};
 use crate::provider::{Provider, address, offline};
@@ -165,6 +166,33 @@ impl ModelArgs {
         transcript::append_state(&path, &line)
             .with_context(|| format!("cannot store the window in '{}'", path.display()))
     }
+
+    /// Returns the sizes of bodies that the endpoint is known to accept.
+    ///
+    /// # Errors
+    /// Fails if the clock cannot be read.
+    pub fn sizes(&self) -> anyhow::Result<Sizes> {
+        // A state file that cannot be read counts as empty.
+        let Some(Ok(bytes)) = sizes_file().map(std::fs::read) else { return Ok(Sizes::default()) };
+        let (text, place) = (String::from_utf8_lossy(&bytes), address::place(&self.endpoint()));
+        Ok(sizes::lookup(&text, |endpoint| address::place(endpoint) == place, now()?))
+    }
+
+    /// Stores the size of a body that the endpoint accepted, or the limit that it stated.
+    ///
+    /// # Errors
+    /// Fails if the state file cannot be written.
+    pub fn learn_size(&self, size: Size) -> anyhow::Result<()> {
+        let Some(path) = sizes_file() else { return Ok(()) };
+        let line = sizes::line(&address::place(&self.endpoint()), size, now()?);
+        transcript::append_state(&path, &line)
+            .with_context(|| format!("cannot store the size in '{}'", path.display()))
+    }
+}
+
+/// Returns the path of the file that stores the sizes of bodies that endpoints accepted or refused.
+fn sizes_file() -> Option<PathBuf> {
+    state_dir().map(|dir| dir.join("sizes.jsonl"))
 }
 
 /// Returns the path of the file that stores the windows that providers stated in refusals.

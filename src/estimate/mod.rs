@@ -22,6 +22,7 @@ mod table;
 pub mod report;
 pub mod text;
 mod weigh;
+pub mod sizes;
 pub mod windows;
 
 use crate::messages::Message;

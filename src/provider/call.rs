@@ -5,6 +5,7 @@
 //! answer with neither text nor tool calls. A request that fits except for `max_tokens` is sent again with a smaller
 //! `max_tokens`. No other request is repeated.
 
+use crate::estimate::sizes::Sizes;
 use crate::json::Object;
 use crate::messages::Message;
 use crate::provider::collect::Remaining;
@@ -85,8 +86,8 @@ pub struct ModelCall<'c, 'r, 'a> {
     pub patience: Patience,
     /// The user's additions to the failure table.
     pub rows: &'c Rows,
-    /// The size in bytes of the largest body that the endpoint is known to accept.
-    pub accepted_bytes: Option<u64>,
+    /// The sizes of bodies that the endpoint is known to accept.
+    pub sizes: Sizes,
     /// True to fail, and not just to warn, if the provider may have truncated the prompt.
     pub detect_truncation: bool,
 }
@@ -191,7 +192,7 @@ fn no_content(
 ) -> Result<Reply, FailedCall> {
     let body = call.protocol.body(request);
     let known = estimated::known(request, body.len());
-    let known = Known { accepted_bytes: call.accepted_bytes, is_bare: true, failures: 2, ..known };
+    let known = Known { sizes: call.sizes, is_bare: true, failures: 2, ..known };
     let failure = Failure::broken(200, "the answer has neither text nor tool calls").weigh(&known);
     match failure.class {
         FailureClass::Broken => Ok(reply),
@@ -236,7 +237,7 @@ fn once(
     let reply = reading.finish(transport.now(), sent);
     let reply = reply.map_err(|FailedCall { failure, shown }| {
         let known = Known {
-            accepted_bytes: call.accepted_bytes,
+            sizes: call.sizes,
             is_bare,
             failures: failures + 1,
             ..estimated::known(request, body.len())
@@ -422,7 +423,7 @@ mod tests {
                 request,
                 patience,
                 rows,
-                accepted_bytes: None,
+                sizes: Sizes::default(),
                 detect_truncation: false,
             },
             &mut transport,
@@ -454,7 +455,7 @@ mod tests {
                 request: ModelRequest::plain(&messages, 4000),
                 patience: Patience { retries: 0, max_wait: 60.0 },
                 rows: &Rows::default(),
-                accepted_bytes: None,
+                sizes: Sizes::default(),
                 detect_truncation: false,
             };
             assert_eq!(count(&call, &mut transport).unwrap(), 7, "{text:?}");

@@ -105,3 +105,81 @@ fn id<'b>(kind: &'b BlockKind) -> Option<&'b str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages;
+    use crate::provider::refusal::Rows;
+
+    const LINES: &str = r#"{"role":"user","content":"go"}
+{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"toolu_01","name":"f","input":{}},{"type":"tool_use","id":"toolu_02","name":"g","input":{}}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_01","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}}]},{"type":"tool_result","tool_use_id":"toolu_02","content":"x"},{"type":"text","text":"see"},{"type":"image","source":{"type":"url","url":"http://x"}}]}
+{"role":"assistant","content":"done"}
+{"role":"user","content":[{"type":"text","text":"more"}]}"#;
+
+    /// Returns the places of a refusal of these messages, as `message.block.part`, with the id of a call.
+    fn found(protocol: Protocol, system: Option<&str>, error: &str) -> Vec<String> {
+        let messages = messages::read("t", LINES.as_bytes()).unwrap();
+        let request = ModelRequest { system, ..ModelRequest::plain(&messages, 9) };
+        let body = format!(r#"{{"error":{error}}}"#);
+        let failure = Failure::classify(400, &|_| None, body.as_bytes(), 0.0, &Rows::default());
+        let number = |it: Option<usize>| it.map_or(String::new(), |it| format!(".{it}"));
+        let show = |it: &Place| {
+            let id = it.tool_use_id.as_ref().map_or(String::new(), |id| format!(" {id}"));
+            format!("{}{}{}{id}", it.message, number(it.block), number(it.part))
+        };
+        places(protocol, &request, &failure).iter().map(show).collect()
+    }
+
+    #[test]
+    fn places_of_the_messages_api_count_as_our_messages_do() {
+        for (text, expected) in [
+            ("messages.1.content.0: `thinking` blocks cannot be modified", "1.0"),
+            ("messages.2.content.0.tool_result.content.1.image: x", "2.0.1 toolu_01"),
+            ("messages.2.content.0.content.1.image.source: x", "2.0.1 toolu_01"),
+            ("messages.2.content.3: image exceeds 5 MB maximum", "2.3"),
+            ("messages.0.content: x", "0"),
+            ("messages.3.content.0.text: x", "3.0"),
+            ("messages.2: `tool_use` ids were found", "2"),
+        ] {
+            let error = format!(r#"{{"message":"{text}"}}"#);
+            assert_eq!(found(Protocol::Anthropic, None, &error), [expected], "{text}");
+            assert_eq!(found(Protocol::OpenAi, Some("s"), &error), [expected], "{text}");
+        }
+        let details = r#"{"type":"invalid_request_error","message":"The image dimensions are too large","details":{"error_code":"image_dimensions_too_large","max_side_length_pixels":2000,"paths":["messages.2.content.3","messages.2.content.0.content.1"]}}"#;
+        assert_eq!(found(Protocol::Anthropic, None, details), ["2.3", "2.0.1 toolu_01"]);
+        let beyond = r#"{"message":"messages.9.content.0: x"}"#;
+        assert_eq!(found(Protocol::Anthropic, None, beyond), [""; 0]);
+        let of_tool = r#"{"message":"tools.0.custom.name: x"}"#;
+        assert_eq!(found(Protocol::Anthropic, None, of_tool), [""; 0]);
+    }
+
+    #[test]
+    fn places_of_chat_completions_are_mapped_back() {
+        // The system prompt, "go", the calls, two results, and a user message with the image of the first result.
+        for (text, expected) in [
+            ("Invalid 'messages[1].content'", "0.0"),
+            ("Invalid 'messages[2].tool_calls[1].function.name'", "1.2 toolu_02"),
+            ("Invalid 'messages[2].content'", "1"),
+            ("Invalid 'messages[4].content'", "2.1 toolu_02"),
+            ("Invalid 'messages[5].content[0].image_url'", "2.0.1"),
+            ("Invalid 'messages[5].content[2].image_url'", "2.3"),
+            ("Invalid 'messages[6].content'", "3.0"),
+            ("Invalid 'messages[7]'", "4.0"),
+        ] {
+            let error = format!(r#"{{"message":"{text}"}}"#);
+            assert_eq!(found(Protocol::OpenAi, Some("s"), &error), [expected], "{text}");
+            let error = r#"{"message":"no","param":"messages[0].content"}"#;
+            assert_eq!(found(Protocol::Ollama, Some("s"), error), [""; 0]);
+            assert_eq!(found(Protocol::Ollama, None, error), ["0.0"]);
+        }
+    }
+
+    #[test]
+    fn a_call_is_found_by_its_id() {
+        let error = r#"{"message":"No tool output found for tool call toolu_02."}"#;
+        assert_eq!(found(Protocol::OpenAi, None, error), ["1.2 toolu_02", "2.1 toolu_02"]);
+        assert_eq!(found(Protocol::OpenAi, None, r#"{"message":"invalid tool call"}"#), [""; 0]);
+    }
+}

@@ -12,7 +12,8 @@ use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::{CassetteArgs, PatienceArgs};
 use clawutils::cli::{Log, Output, messages};
 use clawutils::estimate::budget::default_output;
-use clawutils::exit::{Exit, fail};
+use clawutils::estimate::sizes::Size;
+use clawutils::exit::{self, Exit, fail};
 use clawutils::provider::call::{self, ModelCall, Patience};
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::protocol::Protocol;
@@ -119,7 +120,7 @@ pub fn call(
         request,
         patience: args.patience(),
         rows: &rows,
-        accepted_bytes: None,
+        sizes: model.sizes()?,
         detect_truncation,
     };
     let prices = Prices::read(&args.spent.limits)?;
@@ -135,6 +136,7 @@ pub fn call(
         endpoint: &endpoint,
         timeout: args.patience.timeout,
         log,
+        sent_bytes: 0,
         stopped: None,
         broken: None,
         deadline: args.until(),
@@ -180,6 +182,10 @@ fn ask(
     let shown = show.finish();
     let mut failed = match outcome {
         Ok(mut replies) => {
+            let bytes = network.sent_bytes;
+            if network.is_live() && call.sizes.learns(bytes) {
+                note_error(model.learn_size(Size::Accepted(bytes)), log);
+            }
             let exit = reply::write_reply(
                 &mut replies,
                 &mut to,
@@ -205,6 +211,13 @@ fn ask(
         }
         (None, Some(error)) => Err(error),
         (None, None) => reply::note_failure(failed.failure, args, model, endpoint, log),
+    }
+}
+
+/// Reports an error that does not stop the program: what could not be stored will be learned again.
+pub(super) fn note_error(outcome: anyhow::Result<()>, log: Log) {
+    if let Err(error) = outcome {
+        log.note(&exit::text(&error));
     }
 }
 

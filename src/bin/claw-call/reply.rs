@@ -1,16 +1,18 @@
 //! Writes the outcome of a call: the records of the reply, or the failure.
 
-use crate::call::CallArgs;
+use crate::call::{CallArgs, note_error};
 use anyhow::Context;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::LimitArgs;
 use clawutils::cli::{Log, Output};
-use clawutils::exit::{self, Exit};
+use clawutils::estimate::sizes::Size;
+use clawutils::exit::Exit;
 use clawutils::json::write::Members;
 use clawutils::json::{Object, edit};
 use clawutils::process::signals;
 use clawutils::provider::call::ModelCall;
 use clawutils::provider::endpoint::Endpoint;
+use clawutils::provider::refusal::Certainty;
 use clawutils::provider::{Failure, Provider, Reply, estimated};
 use clawutils::record;
 use clawutils::usage::{Counts, PriceTable};
@@ -264,12 +266,16 @@ pub(super) fn note_failure(
             .with_context(|| format!("cannot write '{}'", path.display()))?;
     }
     // The offline provider only states the window that it was given, so there is nothing to learn from it.
-    if let Some(window) = failure.stated_window
-        && endpoint.provider != Provider::Offline
-        && let Err(error) = model.learn_window(window, args.window.window)
-    {
-        // This is not fatal: the next refusal will state the window again.
-        log.note(&exit::text(&error));
+    if endpoint.provider != Provider::Offline {
+        if let Some(window) = failure.stated_window {
+            note_error(model.learn_window(window, args.window.window), log);
+        }
+        // A limit that is not below what was sent is another one.
+        let is_below = |limit: &u64| failure.request_bytes.is_none_or(|bytes| *limit <= bytes);
+        let is_certain = failure.certainty == Certainty::Certain;
+        if let Some(limit) = failure.limit_bytes.filter(is_below).filter(|_| is_certain) {
+            note_error(model.learn_size(Size::Limit(limit)), log);
+        }
     }
     Ok(failure.exit())
 }

@@ -78,12 +78,21 @@ pub(super) struct Network<'n> {
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP requests time out"))]
     pub(super) timeout: Duration,
     pub(super) log: Log,
+    /// The size of the body that was sent last, in bytes.
+    pub(super) sent_bytes: u64,
     /// The signal that interrupted the reading of an answer.
     pub(super) stopped: Option<i32>,
     /// The error, if a recording could not be read.
     pub(super) broken: Option<anyhow::Error>,
     /// The time limit of the call, and the moment at which it expires.
     pub(super) deadline: Option<(Duration, Instant)>,
+}
+
+impl Network<'_> {
+    /// Returns true if the answers come from a provider's server.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.source, AnswerSource::Live(_)) && !self.endpoint.provider.is_offline()
+    }
 }
 
 impl Transport for Network<'_> {
@@ -95,6 +104,7 @@ impl Transport for Network<'_> {
         reading: &mut Reading<'_>,
     ) -> Result<(), Failure> {
         let endpoint = self.endpoint;
+        self.sent_bytes = u64::try_from(body.len()).unwrap_or(u64::MAX);
         let url = match (ask, &endpoint.count_url) {
             (Ask::Count, Some(url)) => url,
             _ => &endpoint.url,

@@ -1,6 +1,8 @@
 //! Weighs a refusal against what the caller knows about the request: its size in tokens and bytes, the window, what
 //! the endpoint and the session had accepted before, and how often the same request failed in the same way.
 
+use crate::estimate::sizes::Sizes;
+
 use super::{Certainty, Failure, FailureClass, Fault, evidence};
 
 /// The rule of [`Failure::aborted`].
@@ -26,8 +28,8 @@ pub struct Known {
     pub window: Option<u64>,
     /// The size of the body in bytes.
     pub bytes: Option<u64>,
-    /// The size in bytes of the largest body that the endpoint accepted.
-    pub accepted_bytes: Option<u64>,
+    /// The sizes of bodies that the endpoint is known to accept.
+    pub sizes: Sizes,
     /// True if the session had an accepted request, so that this one is its largest.
     pub is_largest: bool,
     /// True if the answer had no body.
@@ -47,7 +49,7 @@ impl Known {
 
     /// Returns true if the body is larger than any that the endpoint accepted, and large for a body.
     fn has_large_body(&self) -> bool {
-        let most = self.accepted_bytes.unwrap_or(0).max(LARGE_BODY);
+        let most = self.sizes.accepted.unwrap_or(0).max(LARGE_BODY);
         self.bytes.is_some_and(|bytes| bytes > most)
     }
 }
@@ -57,6 +59,15 @@ impl Failure {
     #[must_use]
     pub fn weigh(self, known: &Known) -> Failure {
         let failure = Failure { request_bytes: known.bytes.or(self.request_bytes), ..self };
+        let failure = failure.classed(known);
+        // A limit that is known, but not stated in this refusal.
+        let limit = known.sizes.limit.filter(|_| failure.class == FailureClass::TooLarge);
+        Failure { limit_bytes: failure.limit_bytes.or(limit), ..failure }
+    }
+
+    /// Corrects the class.
+    fn classed(self, known: &Known) -> Failure {
+        let failure = self;
         match (failure.class, &*failure.rule) {
             (FailureClass::Overflow, "T2") => failure.subscription(known),
             (FailureClass::Overflow, _) if failure.certainty == Certainty::Likely => {
@@ -177,7 +188,7 @@ impl Failure {
 
 fn large_body(known: &Known) -> String {
     let bytes = known.bytes.unwrap_or(0);
-    match known.accepted_bytes {
+    match known.sizes.accepted {
         Some(accepted) => {
             format!("the body has {bytes} bytes, and at most {accepted} were accepted before")
         }
@@ -199,7 +210,7 @@ mod tests {
         prompt: Some(9000),
         window: Some(10_000),
         bytes: Some(36_000),
-        accepted_bytes: None,
+        sizes: Sizes { accepted: None, limit: None },
         is_largest: true,
         is_bare: false,
         failures: 1,
@@ -234,7 +245,7 @@ mod tests {
             (200, "", twice(FULL), FailureClass::Overflow, "repeated"),
             (200, "", twice(LARGE), FailureClass::TooLarge, "repeated"),
             (200, "", LARGE, FailureClass::Broken, "status-2xx"),
-            (500, busy, twice(Known { accepted_bytes: Some(6_000_000), ..LARGE }), FailureClass::Server, "status-500"),
+            (500, busy, twice(Known { sizes: Sizes { accepted: Some(6_000_000), limit: None }, ..LARGE }), FailureClass::Server, "status-500"),
             (400, size, FULL, FailureClass::Overflow, "evidence-size"),
             (400, size, LARGE, FailureClass::TooLarge, "evidence-size"),
             (429, "", twice(LARGE), FailureClass::RateLimit, "status-429"),
