@@ -107,7 +107,8 @@ impl ModelArgs {
     pub fn window_warning(&self, configured: Option<u64>) -> anyhow::Result<Option<String>> {
         let Some(window) = configured else { return Ok(None) };
         let stated = self.stated_window(Some(window))?.map(|stated| stated.window);
-        let (Some(stated), Some(path)) = (stated.filter(|stated| *stated < window), windows_file())
+        let (Some(stated), Some(path)) =
+            (stated.filter(|stated| *stated < window), state_file("windows.jsonl"))
         else {
             return Ok(None);
         };
@@ -142,7 +143,9 @@ impl ModelArgs {
 
     /// Returns the window that the provider stated in a refusal, if it is plausible given the `known` one.
     fn stated_window(&self, known: Option<u64>) -> anyhow::Result<Option<Stated>> {
-        let (Some(model), Some(path)) = (self.model(), windows_file()) else { return Ok(None) };
+        let (Some(model), Some(path)) = (self.model(), state_file("windows.jsonl")) else {
+            return Ok(None);
+        };
         // A state file that cannot be read counts as empty.
         let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
         let (text, place) = (String::from_utf8_lossy(&bytes), address::place(&self.endpoint()));
@@ -156,15 +159,16 @@ impl ModelArgs {
     /// # Errors
     /// Fails if the state file cannot be written.
     pub fn learn_window(&self, window: u64, configured: Option<u64>) -> anyhow::Result<()> {
-        let (Some(model), Some(path)) = (self.model(), windows_file()) else { return Ok(()) };
+        let (Some(model), Some(path)) = (self.model(), state_file("windows.jsonl")) else {
+            return Ok(());
+        };
         let known = configured.map_or_else(|| self.window_of_table(), |it| Ok(Some(it)))?;
         if !windows::is_plausible(window, known) {
             return Ok(());
         }
         let place = address::place(&self.endpoint());
         let line = windows::line(&place, &model, Stated { window, ts: now()? });
-        transcript::append_state(&path, &line)
-            .with_context(|| format!("cannot store the window in '{}'", path.display()))
+        append(&path, &line)
     }
 
     /// Returns the sizes of bodies that the endpoint is known to accept.
@@ -173,7 +177,9 @@ impl ModelArgs {
     /// Fails if the clock cannot be read.
     pub fn sizes(&self) -> anyhow::Result<Sizes> {
         // A state file that cannot be read counts as empty.
-        let Some(Ok(bytes)) = sizes_file().map(std::fs::read) else { return Ok(Sizes::default()) };
+        let Some(Ok(bytes)) = state_file("sizes.jsonl").map(std::fs::read) else {
+            return Ok(Sizes::default());
+        };
         let (text, place) = (String::from_utf8_lossy(&bytes), address::place(&self.endpoint()));
         Ok(sizes::lookup(&text, |endpoint| address::place(endpoint) == place, now()?))
     }
@@ -183,21 +189,19 @@ impl ModelArgs {
     /// # Errors
     /// Fails if the state file cannot be written.
     pub fn learn_size(&self, size: Size) -> anyhow::Result<()> {
-        let Some(path) = sizes_file() else { return Ok(()) };
-        let line = sizes::line(&address::place(&self.endpoint()), size, now()?);
-        transcript::append_state(&path, &line)
-            .with_context(|| format!("cannot store the size in '{}'", path.display()))
+        let Some(path) = state_file("sizes.jsonl") else { return Ok(()) };
+        append(&path, &sizes::line(&address::place(&self.endpoint()), size, now()?))
     }
 }
 
-/// Returns the path of the file that stores the sizes of bodies that endpoints accepted or refused.
-fn sizes_file() -> Option<PathBuf> {
-    state_dir().map(|dir| dir.join("sizes.jsonl"))
+fn append(path: &Path, line: &str) -> anyhow::Result<()> {
+    transcript::append_state(path, line)
+        .with_context(|| format!("cannot store in '{}'", path.display()))
 }
 
-/// Returns the path of the file that stores the windows that providers stated in refusals.
-fn windows_file() -> Option<PathBuf> {
-    state_dir().map(|dir| dir.join("windows.jsonl"))
+/// Returns the path of a file in the state directory.
+fn state_file(name: &str) -> Option<PathBuf> {
+    state_dir().map(|dir| dir.join(name))
 }
 
 /// Returns the state directory: `CLAW_STATE_DIR`, else `clawutils` in `XDG_STATE_HOME` or `~/.local/state`.

@@ -87,10 +87,23 @@ fn an_empty_reply_and_text_after_a_call_are_recorded() {
     assert_eq!(types, ["assistant", "tool_use", "assistant"]);
     assert_eq!(records[2], json!({"type": "assistant", "content": [text_block("and so on")]}));
 
+    // An empty answer is asked for once more.
+    let provider = FakeProvider::new();
     provider.script(answer(json!([]), json!("end_turn")));
-    let records = hello(&provider, &[]).success().json();
-    assert_eq!((records.len(), &records[0]["content"]), (1, &json!([])));
-    assert_eq!(records[0]["usage"], json!({"input_tokens": 12, "output_tokens": 3}));
+    hello(&provider, &[]).success().stderr(contains("asking once more"));
+    for (content, cause) in [
+        (json!([]), "larger than the server's window"),
+        (json!([{"type": "thinking", "thinking": "hm", "signature": "s"}]), "only thought"),
+    ] {
+        let provider = FakeProvider::new();
+        provider.script(answer(content.clone(), json!("end_turn")));
+        provider.script(answer(content.clone(), json!("end_turn")));
+        let run = hello(&provider, &[]).code(6).stderr(contains(cause));
+        let records = run.json();
+        assert_eq!((records.len(), &records[0]["content"]), (1, &content));
+        assert_eq!(records[0]["usage"], json!({"input_tokens": 12, "output_tokens": 3}));
+        assert_eq!(provider.requests().len(), 2);
+    }
 }
 
 #[test]
@@ -483,6 +496,7 @@ fn an_overflow_ends_with_3_is_recorded_and_its_window_is_remembered() {
     let record = json!({
         "type": "error", "class": "overflow", "status": 400, "limit": 2000, "actual": 3008,
         "message": "prompt is too long: 3008 tokens > 2000 maximum", "model": "test-model",
+        "fault": "tokens", "certainty": "certain", "request_bytes": 12081,
     });
     assert_eq!(sandbox.read_json("failure"), [record]);
     let mode = std::fs::metadata(sandbox.path("failure")).expect("a file").permissions().mode();

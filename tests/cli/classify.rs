@@ -80,11 +80,11 @@ fn user_rows_apply_unless_the_status_or_an_error_code_takes_precedence() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "rows",
-        "# our gateway\n\noverflow  budget of (?<limit>[\\d,]+) exceeded by a request of (?<actual>\\d+)\nrate-limit slow down\noutput-cap  at most (?<cap>\\d+) out of (?<output>\\d+)\n",
+        "# our gateway\n\noverflow  budget of (?<limit>[\\d,]+) used up by (?<actual>\\d+)\nrate-limit slow down\noutput-cap  at most (?<cap>\\d+) out of (?<output>\\d+)\n",
     );
     let body = |text: &str| format!(r#"{{"error":{{"message":"{text}"}}}}"#);
     let own = ["--failures", "rows"];
-    let text = body("BUDGET of 8,000 exceeded by a request of 9100");
+    let text = body("BUDGET of 8,000 used up by 9100");
     classify(&sandbox, "400", &[]).write_stdin(text.clone()).assert().code(76);
     for status in ["400", "404", "422", "500", "200"] {
         let found = classify(&sandbox, status, &own).write_stdin(text.clone()).assert();

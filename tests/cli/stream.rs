@@ -45,7 +45,7 @@ fn read(shape: Shape, step: Step) -> (Vec<serde_json::Value>, String) {
 #[test]
 fn a_stream_gives_the_same_records_as_a_whole_answer() {
     for shape in Shape::ALL {
-        for step in [Step::text(TEXT), Step::text(""), two_calls(shape, 1)] {
+        for step in [Step::text(TEXT), Step::text("a"), two_calls(shape, 1)] {
             let run = |args: &[&str]| {
                 let provider = FakeProvider::new();
                 provider.script(step.clone());

@@ -15,7 +15,6 @@ mod words;
 use super::opening;
 use super::text::Numbers;
 pub(super) use numbers::Found;
-use std::borrow::Cow;
 use words::{
     BODY, BYTES, CONTENT, CONTEXT, LIMIT, OTHER, OUTPUT, PARAMETER, PROMPT, RATE, REQUEST,
     REQUESTS, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, TOKENS, TOO_LITTLE, TOO_LONG, TOO_MUCH,
@@ -201,9 +200,9 @@ fn is_about_prompt(words: &Words<'_>) -> bool {
     near(PROMPT).or(near(REQUEST)) > near(OTHER)
 }
 
-/// Returns an entry of the vocabulary without the mark of its stem.
-fn plain(entry: &str) -> Cow<'_, str> {
-    if entry.contains('*') { Cow::Owned(entry.replace('*', "…")) } else { Cow::Borrowed(entry) }
+/// Returns an entry of the vocabulary without the marks of its stems.
+fn plain(entry: &str) -> String {
+    entry.replace('*', "")
 }
 
 /// Returns the provider's own words in `text`, folded: without the prefixes of gateways and without quotations.

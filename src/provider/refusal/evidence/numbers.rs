@@ -21,7 +21,7 @@ const ACTUAL: &[&str] = &[
 /// Words directly before a number that is the limit, whatever follows it.
 #[rustfmt::skip]
 const LIMIT_BEFORE: &[&str] = &[
-    "limit of", "limit is", "maximum of", "maximum is", "max of", "max is", "window of", "window is", "context length of", "context length is", "context size of", "context of", "up to", "at most", "supports", "capacity of", "no more than",
+    "limit of", "budget of", "limit is", "maximum of", "maximum is", "max of", "max is", "window of", "window is", "context length of", "context length is", "context size of", "context of", "up to", "at most", "supports", "capacity of", "no more than",
     "limite de", "limite est", "maximum de", "fenetre de", "kontextlange von", "fenster von", "grenze von", "limit von", "limite es", "maximo de", "ventana de", "maximo e", "janela de", "лимит", "до", "не более", "максимум",
 ];
 /// Words after a number that is the size of the prompt.
