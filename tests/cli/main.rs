@@ -76,6 +76,8 @@ mod readme;
 mod recall;
 #[cfg(feature = "http")]
 mod recorded;
+#[cfg(feature = "http")]
+mod refusals;
 mod replay;
 mod retry;
 #[cfg(feature = "http")]

@@ -1,0 +1,169 @@
+//! claw-call: what a refusal says about the request, and what the call does about it: the members of the failure
+//! record, lower output limits, sizes of bodies.
+
+use predicates::str::contains;
+use serde_json::{Value, json};
+
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::shapes::Shape;
+use crate::common::{Cmd, Sandbox};
+
+const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
+
+fn call(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape) -> Cmd {
+    let args = ["--failure", "failure", "--max-retries", "2"];
+    sandbox.cmd("claw-call").envs(provider.env_for(shape)).args(args)
+}
+
+/// Returns an answer with this status and this error.
+fn refusal(status: u16, error: &Value) -> Step {
+    let headers = vec![("content-type".into(), "application/json".into())];
+    Step::Raw { status, headers, body: json!({ "error": error }).to_string().into_bytes() }
+}
+
+fn empty(status: u16) -> Step {
+    Step::Raw { status, headers: Vec::new(), body: Vec::new() }
+}
+
+/// Returns messages with a prompt of `bytes` bytes.
+fn long(bytes: usize) -> String {
+    let prompt = json!({"role": "user", "content": "word ".repeat(bytes / 5)});
+    format!(
+        "{{\"role\":\"user\",\"content\":\"a\"}}\n{{\"role\":\"assistant\",\"content\":\"b\"}}\n{prompt}\n"
+    )
+}
+
+#[test]
+fn an_output_limit_above_a_small_window_is_lowered() {
+    for (message, limits) in [
+        (
+            "max_tokens=8096 cannot be greater than max_model_len=2048. Please request fewer output tokens.",
+            "8096,1977",
+        ),
+        // vLLM counts the prompt only up to the limit and one more.
+        (
+            "You passed 2 input tokens and requested 8096 output tokens. However, the model's context length is only 8097 tokens, resulting in a maximum input length of 1 tokens.",
+            "8096,8026",
+        ),
+        ("max_tokens 8096 is larger than the maximum of 4096 for this model", "8096,4096"),
+        ("The maximum tokens you requested exceeds the model limit of 4096.", "8096,4096"),
+        (
+            "Unable to submit request because it has a maxOutputTokens value of 8096 but the supported range is from 1 (inclusive) to 4097 (exclusive).",
+            "8096,4096",
+        ),
+    ] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(refusal(400, &json!({ "message": message })));
+        call(&sandbox, &provider, Shape::OpenAi)
+            .write_stdin(HELLO)
+            .assert()
+            .success()
+            .stderr(contains("trying again with --max-tokens"));
+        let asked = provider.requests();
+        let asked: Vec<String> = asked
+            .iter()
+            .map(|it| it.json.as_ref().expect("a body")["max_tokens"].to_string())
+            .collect();
+        assert_eq!(asked.join(","), limits, "{message}");
+    }
+}
+
+#[test]
+fn a_likely_overflow_teaches_no_window() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    provider.script(refusal(400, &json!("请压缩上下文后重试")));
+    let run = call(&sandbox, &provider, Shape::OpenAi).write_stdin(HELLO).assert().code(3);
+    run.stderr(contains("likely overflow (rule evidence)"));
+    let record = &sandbox.read_json("failure")[0];
+    assert_eq!((&record["fault"], &record["certainty"]), (&json!("tokens"), &json!("likely")));
+    assert_eq!(record["why"], "it says '上下文' and '压缩'");
+    provider.script(refusal(400, &json!("Token limit exceeded: 300000 > 200000")));
+    call(&sandbox, &provider, Shape::OpenAi).write_stdin(HELLO).assert().code(3);
+    assert!(!sandbox.path("state/windows.jsonl").exists());
+    // Numbers that agree with the estimate are certain.
+    provider.script(refusal(400, &json!("Token limit exceeded: 11000 > 8000")));
+    call(&sandbox, &provider, Shape::OpenAi).write_stdin(long(50_000)).assert().code(3);
+    assert_eq!(sandbox.read_json("state/windows.jsonl")[0]["window"], 8000);
+}
+
+#[test]
+fn the_place_of_a_refused_block_is_that_in_the_messages_that_were_read() {
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
+    let messages = [
+        json!({"role": "user", "content": "look"}),
+        json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": "toolu_01", "name": "f", "input": {}},
+            {"type": "tool_use", "id": "toolu_02", "name": "f", "input": {}}]}),
+        json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "toolu_01", "content": "1"},
+            {"type": "tool_result", "tool_use_id": "toolu_02", "content": [{"type": "text", "text": "2"}, image]}]}),
+    ];
+    let input: String = messages.iter().map(|message| format!("{message}\n")).collect();
+    let details = json!({
+        "type": "invalid_request_error", "message": "image dimensions exceed the limit",
+        "details": {"error_code": "image_dimensions_too_large", "paths": ["messages.2.content.1.content.1"], "max_side_length_pixels": 2000},
+    });
+    let chat = json!({"message": "Invalid image", "param": "messages[5].content[0].image_url"});
+    for (shape, error) in [(Shape::Anthropic, details), (Shape::OpenAi, chat)] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        sandbox.write("system", "be brief");
+        provider.script(refusal(400, &error));
+        let run = call(&sandbox, &provider, shape).args(["--system", "system"]);
+        run.write_stdin(input.clone()).assert().code(76);
+        let record = &sandbox.read_json("failure")[0];
+        assert_eq!((&record["fault"], &record["certainty"]), (&json!("block"), &json!("certain")));
+        let place = &record["places"][0];
+        let found = (&place["message"], &place["block"], &place["part"]);
+        assert_eq!(found, (&json!(2), &json!(1), &json!(1)), "{record}");
+    }
+}
+
+#[test]
+fn a_large_body_is_the_likely_cause_of_a_failure_that_repeats() {
+    for step in [Step::Drop, empty(200), refusal(500, &json!({"message": "Internal error"}))] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(step.clone());
+        provider.script(step.clone());
+        let run = call(&sandbox, &provider, Shape::OpenAi).write_stdin(long(1_200_000)).assert();
+        run.code(4).stderr(contains("likely too-large (rule repeated)"));
+        let record = &sandbox.read_json("failure")[0];
+        assert_eq!((&record["fault"], &record["certainty"]), (&json!("bytes"), &json!("likely")));
+        assert!(record["request_bytes"].as_u64() > Some(1_200_000), "{record}");
+        assert_eq!(provider.requests().len(), 2);
+        // The endpoint has accepted a larger body, so it is another reason: all three attempts fail.
+        call(&sandbox, &provider, Shape::OpenAi).write_stdin(long(1_300_000)).assert().success();
+        assert!(
+            sandbox.read_json("state/sizes.jsonl")[0]["accepted_bytes"].as_u64() > Some(1_300_000)
+        );
+        (0..3).for_each(|_| provider.script(step.clone()));
+        call(&sandbox, &provider, Shape::OpenAi).write_stdin(long(1_200_000)).assert().code(69);
+    }
+}
+
+#[test]
+fn a_stated_limit_in_bytes_is_remembered() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let page = "<html><head><title>413 Request Entity Too Large</title></head></html>";
+    let html = Step::Raw { status: 413, headers: Vec::new(), body: page.into() };
+    let stated = json!({"message": "request entity too large, the limit is 500000 bytes"});
+    for (step, limit) in
+        [(html.clone(), None), (refusal(413, &stated), Some(500_000)), (html, Some(500_000))]
+    {
+        provider.script(step);
+        let run = call(&sandbox, &provider, Shape::OpenAi).write_stdin(long(600_000)).assert();
+        run.code(4);
+        let record = &sandbox.read_json("failure")[0];
+        assert_eq!((&record["fault"], &record["certainty"]), (&json!("bytes"), &json!("certain")));
+        assert_eq!(record["limit_bytes"].as_u64(), limit, "{record}");
+    }
+}
+
+#[test]
+fn an_error_as_the_first_event_of_a_stream_is_a_refusal() {
+    let text = "Input length (70000 tokens) exceeds the maximum allowed length (32768 tokens).";
+    let event = json!({"object": "error", "message": text, "type": "BadRequestError", "code": 400});
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    provider.script(Step::stream(format!("data: {event}\n\n").as_bytes(), 1000));
+    let run = call(&sandbox, &provider, Shape::OpenAi).arg("--stream").write_stdin(HELLO).assert();
+    run.code(3).stderr(contains("actual 70000, limit 32768"));
+}
