@@ -12,7 +12,7 @@ use crate::provider::collect::Remaining;
 use crate::provider::ollama::Cut;
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
-use crate::provider::refusal::{FailureClass, Known, MALFORMED, Rows};
+use crate::provider::refusal::{EMPTY, FailureClass, Known, MALFORMED, Rows};
 use crate::provider::{FailedCall, Failure, ModelRequest, Reply, estimated, wire};
 use crate::record::content::{Block, Content, Role};
 use std::cell::Cell;
@@ -154,11 +154,9 @@ fn one_reply(
         loop {
             let call = ModelCall { request, ..call };
             let failed = match once(&call, failures, transport, &mut show) {
-                Ok(reply) if reply.is_empty() && empty.is_none() => {
-                    transport
-                        .report("the answer has neither text nor tool calls; asking once more");
+                Ok(reply) if reply.is_empty() => {
                     empty = Some(reply);
-                    continue;
+                    return Err(Failure::empty().into());
                 }
                 Err(failed) if !has_shown.get() && lowered < MAX_LOWERED => failed,
                 outcome => return outcome,
@@ -172,7 +170,9 @@ fn one_reply(
         }
     });
     match (outcome, empty) {
-        (Ok(reply), Some(_)) if reply.is_empty() => no_content(&request, &call, reply),
+        (Err(failed), Some(reply)) if failed.failure.rule == EMPTY => {
+            no_content(&request, &call, reply)
+        }
         // The empty answer is complete, whatever happened to the second attempt.
         (Err(failed), Some(first))
             if failed.failure.retryable || failed.failure.class == FailureClass::NotRecorded =>
@@ -193,7 +193,7 @@ fn no_content(
     let body = call.protocol.body(request);
     let known = estimated::known(request, body.len());
     let known = Known { sizes: call.sizes, is_bare: true, failures: 2, ..known };
-    let failure = Failure::broken(200, "the answer has neither text nor tool calls").weigh(&known);
+    let failure = Failure::empty().weigh(&known);
     match failure.class {
         FailureClass::Broken => Ok(reply),
         _ => Err(failure.into()),
@@ -342,7 +342,9 @@ fn pause(
     patience: Patience,
     transport: &mut impl Transport,
 ) -> Option<f64> {
-    let most = if failure.rule == MALFORMED { patience.retries.min(1) } else { patience.retries };
+    // These answers are paid for.
+    let is_paid = [EMPTY, MALFORMED].contains(&&*failure.rule);
+    let most = if is_paid { patience.retries.min(1) } else { patience.retries };
     if !failure.retryable || tries >= most {
         return None;
     }

@@ -67,6 +67,8 @@ use verdict::decide;
 
 /// The rule of [`Failure::untrusted`].
 const UNTRUSTED: &str = "untrusted-certificate";
+/// The rule of [`Failure::empty`].
+pub(super) const EMPTY: &str = "empty-answer";
 /// The rule of [`Failure::malformed`].
 pub(super) const MALFORMED: &str = "malformed-answer";
 /// The maximum length of a provider's message, in bytes. The rest is cut off.
@@ -215,6 +217,14 @@ impl Failure {
     pub fn malformed(status: u16, message: impl AsRef<str>) -> Failure {
         let failure = Failure::new(FailureClass::Broken, MALFORMED, message);
         Failure { status: Some(status), ..failure }
+    }
+
+    /// Returns the failure for an answer with neither text nor tool calls.
+    #[must_use]
+    pub fn empty() -> Failure {
+        let text = "the answer has neither text nor tool calls";
+        let failure = Failure::new(FailureClass::Broken, EMPTY, text);
+        Failure { status: Some(200), ..failure }
     }
 
     /// Classifies a provider's refusal.

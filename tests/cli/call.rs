@@ -90,7 +90,7 @@ fn an_empty_reply_and_text_after_a_call_are_recorded() {
     // An empty answer is asked for once more.
     let provider = FakeProvider::new();
     provider.script(answer(json!([]), json!("end_turn")));
-    hello(&provider, &[]).success().stderr(contains("asking once more"));
+    hello(&provider, &[]).success().stderr(contains("neither text nor tool calls; trying again"));
     for (content, cause) in [
         (json!([]), "larger than the server's window"),
         (json!([{"type": "thinking", "thinking": "hm", "signature": "s"}]), "only thought"),
