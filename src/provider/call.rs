@@ -243,7 +243,7 @@ fn once(
             ..estimated::known(request, body.len())
         };
         let mut failure = failure.weigh(&known);
-        failure.places = wire::places(*protocol, request, &failure);
+        failure.places = wire::places(*protocol, request, &failure).into();
         FailedCall { failure, shown }
     })?;
     match estimated::truncated(*protocol, request, &reply) {

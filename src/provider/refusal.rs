@@ -120,11 +120,11 @@ pub struct Failure {
     /// How sure the classification is.
     pub certainty: Certainty,
     /// The evidence, in a short sentence, if no rule decided alone.
-    pub why: Option<String>,
+    pub why: Option<Box<str>>,
     /// The places in the body that the refusal names, as the provider counts.
-    pub wire_places: Vec<WirePlace>,
+    pub wire_places: Box<[WirePlace]>,
     /// The places in the caller's messages. The caller fills them in (see [`crate::provider::wire`]).
-    pub places: Vec<Place>,
+    pub places: Box<[Place]>,
     /// The size of the refused body in bytes.
     pub request_bytes: Option<u64>,
     /// The largest body in bytes that the provider accepts, as it states.
@@ -177,8 +177,8 @@ impl Failure {
             fault: class.fault(),
             certainty: Certainty::Certain,
             why: None,
-            wire_places: Vec::new(),
-            places: Vec::new(),
+            wire_places: Box::default(),
+            places: Box::default(),
             request_bytes: None,
             limit_bytes: None,
             rule: rule.into(),
@@ -275,8 +275,8 @@ impl Failure {
             status: Some(status),
             fault,
             certainty,
-            why,
-            wire_places,
+            why: why.map(String::into_boxed_str),
+            wire_places: wire_places.into(),
             limit_bytes: sizes.and_then(|sizes| sizes.limit),
             kind: verdict.kind.or_else(|| answer.first_kind()).cloned(),
             actual: numbers.input,

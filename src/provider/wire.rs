@@ -35,7 +35,7 @@ pub fn places(protocol: Protocol, request: &ModelRequest<'_, '_>, failure: &Fail
         _ => Vec::new(),
     };
     let system = usize::from(request.system.is_some());
-    for place in wire {
+    for place in wire.iter() {
         let found = match (protocol, place.list) {
             (Protocol::OpenAi | Protocol::Ollama, PlaceList::ChatMessages) => {
                 let turn = place.item.checked_sub(system).and_then(|at| turns.get(at));
@@ -98,7 +98,7 @@ fn named_calls(request: &ModelRequest<'_, '_>, text: &str) -> Vec<Place> {
 }
 
 /// Returns the id of a tool call or of the call that a result answers.
-fn id<'b>(kind: &'b BlockKind) -> Option<&'b str> {
+fn id(kind: &BlockKind) -> Option<&str> {
     match kind {
         BlockKind::ToolUse { id, .. } => Some(id),
         BlockKind::ToolResult { id, .. } => Some(id),

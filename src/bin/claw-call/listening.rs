@@ -24,7 +24,7 @@ pub(super) enum AnswerEvent {
     Part(clawutils::provider::http::AnswerPart),
     /// The transfer ended, with or without an error.
     #[cfg(feature = "http")]
-    End(Result<(), clawutils::provider::Failure>),
+    End(Result<(), Box<clawutils::provider::Failure>>),
     /// A signal arrived that ends the program.
     Signal(i32),
 }

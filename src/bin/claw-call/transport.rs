@@ -205,7 +205,7 @@ impl Network<'_> {
         std::thread::spawn(move || {
             let outcome = http::post(post, |part| sender.send(AnswerEvent::Part(part)).is_ok());
             // This fails only if the reader has stopped.
-            let _ = sender.send(AnswerEvent::End(outcome));
+            let _ = sender.send(AnswerEvent::End(outcome.map_err(Box::new)));
         });
         // The moment to stop waiting for optional parts of the answer.
         let mut enough = None;
@@ -225,7 +225,7 @@ impl Network<'_> {
                 Ok(AnswerEvent::Part(AnswerPart::Body(piece))) => {
                     reading.take(&piece);
                 }
-                Ok(AnswerEvent::End(outcome)) => return outcome,
+                Ok(AnswerEvent::End(outcome)) => return outcome.map_err(|failure| *failure),
                 Ok(AnswerEvent::Signal(signal)) => {
                     self.stopped = Some(signal);
                     return Err(stopped("interrupted by a signal"));

@@ -10,15 +10,17 @@
 
 mod digits;
 mod numbers;
+mod sentence;
 mod words;
 
 use super::opening;
 use super::text::Numbers;
 pub(super) use numbers::Found;
+use sentence::{Words, fold};
 use words::{
     BODY, BYTES, CONTENT, CONTEXT, LIMIT, OTHER, OUTPUT, PARAMETER, PROMPT, RATE, REQUEST,
     REQUESTS, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, TOKENS, TOO_LITTLE, TOO_LONG, TOO_MUCH,
-    UNRELATED, WHOLE, Words, fold,
+    UNRELATED, WHOLE,
 };
 
 /// The number of bytes of a message that are read. Providers state what is wrong at the beginning.

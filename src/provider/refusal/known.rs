@@ -181,7 +181,7 @@ impl Failure {
     /// Returns the failure with another class, which is likely.
     fn turned(self, class: FailureClass, rule: &'static str, why: Option<String>) -> Failure {
         let (rule, certainty, fault) = (rule.into(), Certainty::Likely, class.fault());
-        let stated_window = None;
+        let (stated_window, why) = (None, why.map(String::into_boxed_str));
         Failure { class, rule, certainty, fault, why, stated_window, retryable: false, ..self }
     }
 }

@@ -54,7 +54,7 @@ impl fmt::Display for Failure {
         ];
         let known =
             numbers.into_iter().filter_map(|(name, size)| Some(format!("{name} {}", size?)));
-        let why = self.why.iter().filter(|_| !likely.is_empty()).cloned();
+        let why = self.why.iter().filter(|_| !likely.is_empty()).map(ToString::to_string);
         let known: Vec<String> = known.chain(why).collect();
         if !known.is_empty() {
             write!(f, " ({})", known.join(", "))?;

@@ -2,7 +2,8 @@
 //! which one the requested output.
 
 use super::digits::{Number, Unit, numbers};
-use super::words::{LIMIT, OUTPUT, TOO_LONG, TOO_MUCH, Words};
+use super::sentence::Words;
+use super::words::{LIMIT, OUTPUT, TOO_LONG, TOO_MUCH};
 
 /// The smallest number that is taken for a count of tokens; smaller ones count something else.
 const SMALLEST: u64 = 16;
@@ -11,12 +12,15 @@ const BEFORE: usize = 48;
 /// The number of bytes after a number in which the words that explain it stand.
 const AFTER: usize = 24;
 
+/// Words before a number that is the size of the prompt, if no word for a limit stands before it too.
+const ACTUAL_NOUNS: &[&str] =
+    &["total", "prompt", "input", "request", "with", "入力", "リクエスト", "입력", "요청"];
 /// Words before a number that is the size of the prompt.
 #[rustfmt::skip]
 const ACTUAL: &[&str] = &[
-    "has", "have", "contains", "contain", "containing", "requested", "request", "got", "received", "passed", "given", "you", "your", "current", "actual", "total", "sent", "used", "with", "resulted in", "counted", "found", "provided", "prompt", "input", "estimated", "is now", "were", "was", "of text",
+    "has", "have", "contains", "contain", "containing", "requested", "got", "received", "passed", "given", "you", "your", "current", "actual", "sent", "used", "resulted in", "counted", "found", "provided", "estimated", "is now", "were", "was", "of text",
     "contient", "compte", "demande", "votre", "enthalt", "umfasst", "hat", "ihre", "tiene", "contiene", "solicitado", "su", "tem", "contem", "seu", "sua", "содержит", "получено", "ваш", "запрошено", "длина", "длиной",
-    "当前", "實際", "实际", "共", "请求了", "收到", "您的", "输入长度为", "现在", "現在", "実際", "リクエスト", "入力", "현재", "입력", "요청",
+    "当前", "實際", "实际", "共", "请求了", "收到", "您的", "输入长度为", "现在", "現在", "実際", "현재",
 ];
 /// Words directly before a number that is the limit, whatever follows it.
 #[rustfmt::skip]
@@ -197,13 +201,27 @@ fn label(text: &str, number: &Number, from: usize, to: usize) -> Label {
     if next.any(ACTUAL_AFTER) {
         return Label::Actual;
     }
-    let end = before.len();
-    let limit =
-        [LIMIT, TOO_MUCH, TOO_LONG].iter().filter_map(|list| words.last_before(list, end)).max();
-    match (limit, words.last_before(ACTUAL, end)) {
-        (Some(limit), actual) if actual.is_none_or(|actual| limit >= actual) => Label::Limit,
-        (_, Some(_)) => Label::Actual,
-        _ => Label::None,
+    // The nearest clause comes first.
+    let clause = before.rsplit([',', ';', ':', '(']).next().unwrap_or_default();
+    let near = by_nouns(&Words::of(clause), false).or_else(|| by_nouns(&words, true));
+    near.unwrap_or(Label::None)
+}
+
+/// Returns the meaning of a number by the words before it.
+fn by_nouns(words: &Words<'_>, is_all: bool) -> Option<Label> {
+    let end = words.len();
+    let last = |lists: &[&[&'static str]]| {
+        lists.iter().filter_map(|list| words.last_before(list, end)).max()
+    };
+    let (limit, actual) = (last(&[LIMIT, TOO_MUCH, TOO_LONG]), last(&[ACTUAL]));
+    match (limit, actual, last(&[ACTUAL_NOUNS])) {
+        (Some(limit), actual, _) if actual.is_none_or(|actual| limit >= actual) => {
+            Some(Label::Limit)
+        }
+        (_, Some(_), _) => Some(Label::Actual),
+        (None, None, Some(_)) => Some(Label::Actual),
+        _ if is_all => Some(Label::None),
+        _ => None,
     }
 }
 
@@ -227,7 +245,7 @@ fn near(text: &str, mut from: usize, to: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::words::fold;
+    use super::super::sentence::fold;
     use super::*;
 
     const fn n(number: u64) -> Option<u64> {

@@ -3,7 +3,7 @@
 //!
 //! An entry is one or several words. Latin, Cyrillic and Korean entries match whole words; `*` at the end of a word
 //! matches any ending. All other entries, of scripts that write no spaces, match anywhere. The text is lower case,
-//! without accents (see [`fold`]).
+//! without accents (see [`super::sentence::fold`]).
 
 /// Words for the prompt or its size in tokens. With a word for too much, they say that the prompt is too long.
 #[rustfmt::skip]
@@ -73,7 +73,7 @@ pub(super) const SIZE: &[&str] = &[
 /// Words for too much that need no other word than one of [`REQUEST`].
 #[rustfmt::skip]
 pub(super) const TOO_LONG: &[&str] = &[
-    "this many", "that many", "so many", "longer fit", "longer fits", "too long", "too lengthy", "overlong", "over length", "overly long", "long for", "oversized", "longer than", "too many tokens", "too much text", "too much content", "too much input", "too many words", "too many characters", "overflow*", "does not fit", "doesn t fit", "do not fit",
+    "this many", "that many", "so many", "longer fit", "longer fits", "unable to fit", "to fit", "accommodate", "this long", "that long", "so long", "too long", "too lengthy", "overlong", "over length", "overly long", "long for", "oversized", "longer than", "too many tokens", "too much text", "too much content", "too much input", "too many words", "too many characters", "overflow*", "does not fit", "doesn t fit", "do not fit",
     "don t fit", "not fit", "cannot fit", "can t fit", "won t fit", "fails to fit", "fit in", "fit into", "fit within", "fits in",
     "trop long*", "plus long*", "ne tient pas", "ne tiennent pas", "ne rentre pas", "zu lang*", "langer als", "passt nicht", "passen nicht", "zu umfangreich*",
     "demasiado larg*", "muy larg*", "mas larg*", "no cabe*", "demasiado extens*", "muito long*", "longo demais", "longa demais", "longos demais", "longas demais", "mais long*", "nao cabe*", "muito extens*",
@@ -135,7 +135,7 @@ pub(super) const LIMIT: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const RATE: &[&str] = &[
     "per minute", "per min", "per second", "per sec", "per hour", "per day", "per month", "per week", "minute", "tpm", "rpm", "tpd", "rpd", "tps", "rps", "rate limit*", "ratelimit*", "rate limited", "rate", "quota*", "throttl*",
-    "too many requests", "number of requests", "requests per", "slow down", "free tier", "trial", "api key", "account*", "plan", "upgrade", "request count", "concurren*", "parallel", "billing", "credit*", "balance", "spend", "spending", "usage limit*", "usage cap", "daily", "monthly", "weekly", "hourly",
+    "too many requests", "number of requests", "requests per", "slow down", "free tier", "trial", "api key", "account", "accounts", "organization*", "allocation", "throughput", "plan", "upgrade", "request count", "concurren*", "parallel", "billing", "credit*", "balance", "spend", "spending", "usage limit*", "usage cap", "daily", "monthly", "weekly", "hourly",
     "try again later", "retry later", "retry after", "try again in", "retry in", "wait before", "please wait", "overloaded", "busy", "at capacity", "server capacity", "pending", "queue*", "subscription", "your plan", "payment", "purchase", "recharge",
     "nombre de requetes", "limite de requetes", "anzahl der anfragen", "anfragelimit*", "limite de solicitud*", "limite de peticion*", "limite de requisic*", "limite de solicitac*", "limite de pedidos", "par minute", "par jour", "par seconde", "limite de debit", "limite de taux", "solde", "facturation", "requetes simultanees", "reessayez", "ulterieurement", "pro minute", "pro tag", "pro stunde", "pro sekunde", "kontingent*", "ratenlimit*", "ratenbegrenzung*", "guthaben*", "abrechnung*",
     "gleichzeitig*", "anfragenlimit*", "zu viele anfragen", "erneut versuch*", "versuchen sie es spater", "por minuto", "por dia", "por segundo", "por hora", "cuota*", "cota", "cotas", "limite de velocidad", "limite de tasa", "limite de frecuencia",
@@ -151,13 +151,13 @@ pub(super) const RATE: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const OUTPUT: &[&str] = &[
     "max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "max_tokens_to_sample", "maxoutputtokens", "maxtokens", "max_gen_len", "num_predict", "n_predict", "output token*", "completion token*", "new token*",
-    "generated token*", "to generate", "output length", "completion length", "response length", "maximum tokens value", "maximum tokens you requested", "jetons de sortie", "tokens de sortie", "ausgabetoken*", "ausgabe", "tokens de salida", "tokens de saida", "выходн*", "输出", "輸出", "出力", "출력*",
+    "generated token*", "to generate", "output", "outputs", "response", "completion", "output length", "completion length", "response length", "maximum tokens value", "maximum tokens you requested", "jetons de sortie", "tokens de sortie", "ausgabetoken*", "ausgabe", "tokens de salida", "tokens de saida", "выходн*", "输出", "輸出", "出力", "출력*",
 ];
 
 /// Words for other parameters. They speak against an overflow unless the sentence names the context.
 #[rustfmt::skip]
 pub(super) const PARAMETER: &[&str] = &[
-    "budget_tokens", "token budget", "thinking budget", "thinkingbudget", "thinking_budget", "reasoning budget", "temperature", "top p", "top k", "logprobs", "top logprobs", "logit bias", "seed", "penalty",
+    "budget_tokens", "token budget", "thinking budget", "thinkingbudget", "thinking_budget", "reasoning budget", "reasoning token*", "thinking token*", "temperature", "top p", "top k", "logprobs", "top logprobs", "logit bias", "seed", "penalty",
     "min_tokens", "reasoning effort", "reasoning_effort", "cached content", "cache control", "caching", "cache", "stop token*", "bias",
 ];
 
@@ -191,7 +191,7 @@ pub(super) const UNRELATED: &[&str] = &[
 /// Words for tokens and the context. They outweigh those of [`OTHER`].
 #[rustfmt::skip]
 pub(super) const TOKENS: &[&str] = &[
-    "token*", "context", "context length*", "context window*", "n ctx", "jeton*", "contexte*", "kontext*", "contexto*", "контекст*", "токен*", "上下文", "令牌", "词元", "コンテキスト", "トークン", "컨텍스트*", "콘텍스트*", "토큰*",
+    "token*", "context", "context length*", "context window*", "n ctx", "input ids", "position embeddings", "jeton*", "contexte*", "kontext*", "contexto*", "контекст*", "токен*", "上下文", "令牌", "词元", "コンテキスト", "トークン", "컨텍스트*", "콘텍스트*", "토큰*",
 ];
 
 /// Words that say the opposite: that something is too short, or that a setting is wrong.
@@ -260,145 +260,3 @@ pub(super) const SOURCE: &[&str] = &[
     "contains the",
     "received",
 ];
-
-/// Returns `text` in lower case, without accents, and with typographic apostrophes and full-width digits as ASCII. The
-/// words of a name such as `contextWindowExceeded` are joined by underscores instead.
-pub(super) fn fold(text: &str) -> String {
-    let mut folded = String::with_capacity(text.len());
-    let mut last = ' ';
-    for c in text.chars() {
-        if last.is_lowercase() && c.is_ascii_uppercase() {
-            folded.push('_');
-        }
-        last = c;
-        fold_char(c, &mut folded);
-    }
-    folded
-}
-
-fn fold_char(c: char, folded: &mut String) {
-    for c in c.to_lowercase() {
-        match c {
-            'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' => folded.push('a'),
-            'ç' => folded.push('c'),
-            'è' | 'é' | 'ê' | 'ë' => folded.push('e'),
-            'ì' | 'í' | 'î' | 'ï' => folded.push('i'),
-            'ñ' => folded.push('n'),
-            'ò' | 'ó' | 'ô' | 'õ' | 'ö' => folded.push('o'),
-            'ù' | 'ú' | 'û' | 'ü' => folded.push('u'),
-            'ß' => folded.push_str("ss"),
-            'œ' => folded.push_str("oe"),
-            'ё' => folded.push('е'),
-            '０'..='９' | '（' | '）' | '：' | '＞' | '＜' | '，' => {
-                folded.extend(char::from_u32(c as u32 - 0xFEE0));
-            }
-            '’' | '‘' => folded.push('\''),
-            '\u{a0}' | '\u{202f}' | '\u{2009}' => folded.push(' '),
-            // Combining accents, from text that is not composed.
-            '\u{300}'..='\u{36f}' => {}
-            c => folded.push(c),
-        }
-    }
-}
-
-/// The words of a sentence.
-pub(super) struct Words<'t> {
-    text: &'t str,
-    words: Vec<&'t str>,
-}
-
-impl<'t> Words<'t> {
-    /// Splits `text`, which must be folded, at everything that is neither a letter nor a digit, and at the characters of
-    /// scripts without spaces.
-    pub(super) fn of(text: &'t str) -> Words<'t> {
-        let is_between = |c: char| !c.is_alphanumeric() || is_unspaced(c);
-        let words = text.split(is_between).filter(|word| !word.is_empty());
-        Words { text, words: words.collect() }
-    }
-
-    /// Returns the first entry of `list` that the sentence has.
-    pub(super) fn find(&self, list: &[&'static str]) -> Option<&'static str> {
-        list.iter().copied().find(|entry| self.last(entry, self.text.len()).is_some())
-    }
-
-    /// Returns true if the sentence has one of the entries.
-    pub(super) fn any(&self, list: &[&'static str]) -> bool {
-        self.find(list).is_some()
-    }
-
-    /// Returns the position after the last entry of `list` that ends at or before the byte `end`.
-    pub(super) fn last_before(&self, list: &[&'static str], end: usize) -> Option<usize> {
-        list.iter().filter_map(|entry| self.last(entry, end)).map(|(_, to)| to).max()
-    }
-
-    /// Returns the position of the last entry of `list` in the sentence.
-    pub(super) fn last_of(&self, list: &[&'static str]) -> Option<usize> {
-        list.iter()
-            .filter_map(|entry| self.last(entry, self.text.len()))
-            .map(|(from, _)| from)
-            .max()
-    }
-
-    /// Returns the length of the sentence in bytes.
-    pub(super) fn len(&self) -> usize {
-        self.text.len()
-    }
-
-    /// Returns the last place of `entry` that ends at or before the byte `end`.
-    fn last(&self, entry: &str, end: usize) -> Option<(usize, usize)> {
-        if entry.contains('_') || entry.chars().any(is_unspaced) {
-            let from = self.text.get(..end)?.rfind(entry)?;
-            return Some((from, from + entry.len()));
-        }
-        let parts: Vec<&str> = entry.split(' ').collect();
-        let matches = |words: &&[&str]| {
-            words.iter().zip(&parts).all(|(word, part)| match part.strip_suffix('*') {
-                Some(stem) => word.starts_with(stem),
-                None => word == part,
-            })
-        };
-        let place = |words: &[&str]| {
-            let (first, last) = (words.first()?, words.last()?);
-            Some((self.offset(first), self.offset(last) + last.len()))
-        };
-        let found = self.words.windows(parts.len()).filter(matches).filter_map(place);
-        found.filter(|(_, to)| *to <= end).last()
-    }
-
-    fn offset(&self, word: &str) -> usize {
-        word.as_ptr() as usize - self.text.as_ptr() as usize
-    }
-}
-
-/// Returns true for the characters of scripts that write no spaces between words.
-fn is_unspaced(c: char) -> bool {
-    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_found_whole_or_by_their_stem() {
-        let folded = fold("Le contexte dépasse la Größe; n_ctx 入力が長すぎます");
-        let words = Words::of(&folded);
-        assert_eq!(words.find(&["contex", "depass*", "x"]), Some("depass*"));
-        assert!(words.any(&["grosse"]) && words.any(&["n ctx"]) && words.any(&["長すぎ"]));
-        assert!(!words.any(&["context", "ctx n", "text*"]));
-    }
-
-    #[test]
-    fn every_entry_is_written_as_the_text_is_folded() {
-        let lists = [
-            PROMPT, REQUEST, SIZE, TOO_LONG, TOO_MUCH, SHORTEN, LIMIT, RATE, PARAMETER, CONTEXT,
-            OTHER, TOO_LITTLE, BODY, BYTES, CONTENT, SOURCE, OUTPUT, UNRELATED, TOKENS, WHOLE,
-            SPACE,
-        ];
-        for entry in lists.into_iter().flatten() {
-            assert_eq!(fold(entry), *entry);
-            let plain = entry.replace(['*', ' ', '_'], "");
-            assert!(plain.chars().all(char::is_alphanumeric), "{entry}");
-        }
-    }
-}
