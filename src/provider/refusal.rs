@@ -252,17 +252,22 @@ impl Failure {
         }
         let wire_places = answer.places();
         let failure = Failure::new(verdict.class, verdict.rule.clone(), message);
-        let content = || evidence::content(answer.text.as_deref().unwrap_or_default());
+        let text = answer.text.as_deref().unwrap_or_default();
+        let says = |word: &str| format!("it says '{}'", word.trim_end_matches('*'));
         let (fault, why) = match (verdict.class, verdict.fault) {
             (_, Some(fault)) => (fault, verdict.why.clone()),
             (FailureClass::BadRequest, None) if place::is_in_messages(&wire_places) => {
                 (Fault::Block, Some("it names a place in the messages".to_owned()))
             }
             // A definition of a tool is not part of a message.
-            (FailureClass::BadRequest, None) if wire_places.is_empty() => match content() {
-                Some(word) => {
-                    (Fault::Block, Some(format!("it says '{}'", word.trim_end_matches('*'))))
+            (FailureClass::BadRequest, None) if wire_places.is_empty() => {
+                match evidence::content(text) {
+                    Some(word) => (Fault::Block, Some(says(word))),
+                    None => (Fault::None, None),
                 }
+            }
+            (FailureClass::NotFound, None) => match evidence::media(text) {
+                Some(word) => (Fault::Block, Some(says(word))),
                 None => (Fault::None, None),
             },
             (_, None) => (failure.fault, verdict.why.clone()),

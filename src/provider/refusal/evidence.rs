@@ -18,9 +18,9 @@ use super::text::Numbers;
 pub(super) use numbers::Found;
 use sentence::{Words, fold};
 use words::{
-    BODY, BYTES, CONTENT, CONTEXT, LIMIT, OTHER, OUTPUT, PARAMETER, PROMPT, RATE, REQUEST,
-    REQUESTS, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, TOKENS, TOO_LITTLE, TOO_LONG, TOO_MUCH,
-    UNRELATED, WHOLE,
+    BODY, BYTES, CONTENT, CONTEXT, LIMIT, MEDIA, OTHER, OUTPUT, PARAMETER, PROMPT, RATE, REQUEST,
+    REQUESTS, SETTING, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, TOKENS, TOO_LITTLE, TOO_LONG,
+    TOO_MUCH, UNRELATED, WHOLE,
 };
 
 /// The number of bytes of a message that are read. Providers state what is wrong at the beginning.
@@ -100,6 +100,18 @@ pub(super) fn bytes(text: &str) -> Found {
 pub(super) fn content(text: &str) -> Option<&'static str> {
     let own = own_words(text);
     Words::of(&own).find(CONTENT)
+}
+
+/// Returns the word of a message that names media.
+pub(super) fn media(text: &str) -> Option<&'static str> {
+    let own = own_words(text);
+    Words::of(&own).find(MEDIA)
+}
+
+/// Returns true if the message names something that a user sets, such as the model or a parameter.
+pub(super) fn is_about_setting(text: &str) -> bool {
+    let own = own_words(text);
+    Words::of(&own).any(SETTING)
 }
 
 /// Returns true if the message says that the request is about a rate, a key or a time limit.

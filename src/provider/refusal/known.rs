@@ -143,7 +143,7 @@ impl Failure {
             return Failure { limit: known.window, ..failure };
         }
         if !known.is_bare {
-            return self;
+            return self.suspect(known);
         }
         if known.has_large_body() {
             return self.turned(FailureClass::TooLarge, "empty-body", Some(large_body(known)));
@@ -155,6 +155,20 @@ impl Failure {
             return self.turned(FailureClass::Overflow, "empty-body", Some(why));
         }
         self
+    }
+
+    /// A refusal that names nothing. If an earlier request of the session was accepted, something new in the messages is
+    /// the likely cause.
+    fn suspect(self, known: &Known) -> Failure {
+        let is_vague = self.fault == Fault::None
+            && self.wire_places.is_empty()
+            && matches!(self.status, Some(400 | 422))
+            && !evidence::is_about_setting(&self.message);
+        if !is_vague || !known.is_largest {
+            return self;
+        }
+        let why = "it names nothing, and an earlier request of this session was accepted";
+        Failure { fault: Fault::Block, certainty: Certainty::Likely, why: Some(why.into()), ..self }
     }
 
     /// A failure that would be temporary, if it did not repeat with a large body or a full window.
@@ -235,7 +249,7 @@ mod tests {
             (400, "", Known { window: None, ..FULL }, FailureClass::Overflow, "empty-body"),
             (400, "", Known { window: None, is_largest: false, ..FULL }, FailureClass::BadRequest, "status-400"),
             (400, vague, Known { prompt: Some(10_001), ..FULL }, FailureClass::Overflow, "estimate"),
-            (400, vague, FULL, FailureClass::BadRequest, "status-400"),
+            (400, vague, Known { is_largest: false, ..FULL }, FailureClass::BadRequest, "status-400"),
             (500, busy, FULL, FailureClass::Server, "status-500"),
             (500, busy, twice(FULL), FailureClass::Overflow, "repeated"),
             (500, busy, twice(LARGE), FailureClass::TooLarge, "repeated"),
@@ -268,6 +282,22 @@ mod tests {
         assert!(cut(Known { failures: 2, ..PLAIN }).retryable);
         let refused = Failure::unreachable("connection refused");
         assert!(refused.weigh(&Known { failures: 2, ..LARGE }).retryable);
+    }
+
+    #[test]
+    fn what_is_new_is_suspect_if_a_refusal_names_nothing() {
+        let fault = |text: &str, known| {
+            classify(400, &format!(r#"{{"error":{{"message":"{text}"}}}}"#), known).fault
+        };
+        let first = Known { is_largest: false, ..PLAIN };
+        assert_eq!(fault("Request contains an invalid argument.", PLAIN), Fault::Block);
+        assert_eq!(fault("Request contains an invalid argument.", first), Fault::None);
+        assert_eq!(fault("Unknown model", PLAIN), Fault::None);
+        assert_eq!(fault("temperature is out of range", PLAIN), Fault::None);
+        let vision = r#"{"error":{"message":"No endpoints found that support image input"}}"#;
+        assert_eq!(classify(404, vision, PLAIN).fault, Fault::Block);
+        assert_eq!(classify(404, vision, PLAIN).certainty, Certainty::Likely);
+        assert_eq!(classify(404, r#"{"error":"no such model"}"#, PLAIN).fault, Fault::None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use crate::json::write::Members;
 use regex::{Regex, RegexBuilder};
+use std::fmt;
 use std::sync::OnceLock;
 
 /// The maximum number of places that are reported.
@@ -63,6 +64,18 @@ impl Place {
             .optional(Members::number, "part", self.part)
             .optional(Members::string, "tool_use_id", self.tool_use_id.as_deref())
             .into_json()
+    }
+}
+
+impl fmt::Display for Place {
+    /// Writes the place as a person counts, from 1.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "message {}", self.message + 1)?;
+        let parts = [("block", self.block), ("part", self.part)];
+        for (name, index) in parts.into_iter().filter_map(|(name, index)| Some((name, index?))) {
+            write!(f, " {name} {}", index + 1)?;
+        }
+        Ok(())
     }
 }
 

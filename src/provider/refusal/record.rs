@@ -5,6 +5,9 @@ use super::{Certainty, Failure, Fault};
 use crate::json::write::Members;
 use std::fmt;
 
+/// The maximum number of places in a diagnostic.
+const SHOWN_PLACES: usize = 3;
+
 impl Failure {
     /// Returns the failure as an `error` record without id, timestamp and line end. If unknown, members are omitted,
     /// except that `status` and `model` are null.
@@ -55,7 +58,8 @@ impl fmt::Display for Failure {
         let known =
             numbers.into_iter().filter_map(|(name, size)| Some(format!("{name} {}", size?)));
         let why = self.why.iter().filter(|_| !likely.is_empty()).map(ToString::to_string);
-        let known: Vec<String> = known.chain(why).collect();
+        let places = self.places.iter().take(SHOWN_PLACES).map(Place::to_string);
+        let known: Vec<String> = known.chain(places).chain(why).collect();
         if !known.is_empty() {
             write!(f, " ({})", known.join(", "))?;
         }

@@ -260,3 +260,28 @@ pub(super) const SOURCE: &[&str] = &[
     "contains the",
     "received",
 ];
+
+/// Words for media, which a model may not read at all.
+pub(super) const MEDIA: &[&str] = &[
+    "image*",
+    "pdf",
+    "document*",
+    "audio",
+    "video*",
+    "vision",
+    "multimodal",
+    "图片",
+    "图像",
+    "画像",
+    "이미지*",
+    "bild*",
+    "imagen*",
+    "изображени*",
+];
+
+/// Words for what a user sets. A refusal that names one of them is hardly about the content of the messages.
+#[rustfmt::skip]
+pub(super) const SETTING: &[&str] = &[
+    "model", "models", "modell*", "modele*", "modelo*", "模型", "モデル", "모델*", "модел*", "parameter*", "option*", "tool*", "function*", "schema*", "beta", "header*", "version*", "region*", "endpoint*", "stream", "streaming", "format", "reasoning",
+    "effort", "user", "organization*", "project*", "key", "参数", "工具", "パラメータ", "ツール", "매개변수*", "도구*", "parametr*", "parametro*", "werkzeug*", "параметр*", "инструмент*",
+];
