@@ -261,7 +261,7 @@ impl Failure {
             }
             // A definition of a tool is not part of a message.
             (FailureClass::BadRequest, None) if wire_places.is_empty() => {
-                match evidence::content(text) {
+                match evidence::content(text).filter(|_| !evidence::is_unrelated(text)) {
                     Some(word) => (Fault::Block, Some(says(word))),
                     None => (Fault::None, None),
                 }

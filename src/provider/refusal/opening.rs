@@ -46,10 +46,17 @@ pub(super) fn all(text: &str) -> Vec<&str> {
     openings
 }
 
-/// Returns what a message says about the whole list of messages: `messages: ...`.
-pub(super) fn after_list(text: &str) -> Option<&str> {
+/// Returns what a message says about the whole list of messages, as in `messages: ...` or `Invalid 'messages': ...`. The
+/// numbers of the second form count items or characters, so it is returned with false.
+pub(super) fn after_list<'t>(text: &'t str) -> Option<(&'t str, bool)> {
     let text = all(text).pop()?;
-    ["messages: ", "input: ", "contents: "].into_iter().find_map(|list| text.strip_prefix(list))
+    let found = |names: [&str; 3]| names.into_iter().find_map(|name| text.strip_prefix(name));
+    let plain = found(["messages: ", "input: ", "contents: "]).map(|rest| (rest, true));
+    let invalid = || found(["Invalid 'messages': ", "Invalid 'input': ", "Invalid 'contents': "]);
+    let without_type = |rest: &'t str| {
+        ["array ", "string "].into_iter().find_map(|kind| rest.strip_prefix(kind)).unwrap_or(rest)
+    };
+    plain.or_else(|| invalid().map(|rest| (without_type(rest), false)))
 }
 
 fn after_prefix(text: &str) -> Option<&str> {

@@ -173,10 +173,12 @@ fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     let (rule, found) = text::find(text, families(status))?;
     // A message about the whole list may say that it is too long.
     if rule.family == TextFamily::Shape
-        && let Some(rest) = opening::after_list(text)
-        && evidence::judge(rest).is_some_and(|it| it.excess == Excess::Tokens)
+        && let Some((rest, counts_tokens)) = opening::after_list(text)
+        && let Some(verdict) = judged(status, &format!("the messages: {rest}"))
+        && verdict.class == FailureClass::Overflow
     {
-        return judged(status, rest);
+        let found = if counts_tokens { verdict.found } else { Numbers::default() };
+        return Some(Verdict { found, ..verdict });
     }
     let class = match rule.family {
         TextFamily::Throttle => FailureClass::RateLimit,

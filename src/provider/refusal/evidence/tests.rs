@@ -284,6 +284,32 @@ fn plain_text_and_pages_are_judged_too() {
 }
 
 #[test]
+fn too_many_messages_are_an_overflow_without_numbers() {
+    for (text, limit) in [
+        (
+            "Invalid 'messages': array too long. Expected an array with maximum length 2048, but got an array with length 2049 instead.",
+            None,
+        ),
+        (
+            "Invalid 'input': string too long. Expected a string with maximum length 10485760, but got a string with length 12000000 instead.",
+            None,
+        ),
+        ("input: prompt exceeds maximum length of 8192 tokens", Some(8192)),
+    ] {
+        let failure = classify(400, text);
+        let found = (failure.class, failure.certainty, failure.limit, failure.actual);
+        assert_eq!(found, (FailureClass::Overflow, Certainty::Likely, limit, None), "{failure}");
+    }
+    for text in [
+        "Invalid 'messages[0].name': string too long",
+        "Invalid 'tools': array too long. Expected an array with maximum length 128",
+        "messages: roles must alternate",
+    ] {
+        assert_eq!(classify(400, text).class, FailureClass::BadRequest, "{text}");
+    }
+}
+
+#[test]
 fn a_refused_block_is_told_from_a_refused_parameter() {
     for (text, fault, certainty) in [
         ("messages.3.content.0: image exceeds 5 MB maximum", Fault::Block, Certainty::Certain),
@@ -292,6 +318,8 @@ fn a_refused_block_is_told_from_a_refused_parameter() {
         ("The PDF specified was not valid", Fault::Block, Certainty::Likely),
         ("tools.0.custom.name: String should match pattern", Fault::None, Certainty::Certain),
         ("Unsupported parameter: 'top_k'", Fault::None, Certainty::Certain),
+        ("max_tokens must be greater than thinking.budget_tokens", Fault::None, Certainty::Certain),
+        ("messages: text content blocks must be non-empty", Fault::Block, Certainty::Likely),
     ] {
         let failure = classify(400, text);
         assert_eq!((failure.fault, failure.certainty), (fault, certainty), "{failure}");
