@@ -18,9 +18,9 @@ use super::text::Numbers;
 pub(super) use numbers::Found;
 use sentence::{Words, fold};
 use words::{
-    BODY, BYTES, CONTENT, CONTEXT, LIMIT, MEDIA, OTHER, OUTPUT, PARAMETER, PROMPT, RATE, REQUEST,
-    REQUESTS, SETTING, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, TOKENS, TOO_LITTLE, TOO_LONG,
-    TOO_MUCH, UNRELATED, WHOLE,
+    BODY, BYTES, CONTENT, CONTEXT, LENGTH, LIMIT, MEDIA, OTHER, OUTPUT, PARAMETER, PROMPT, RATE,
+    REQUEST, REQUESTS, SETTING, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, TOKENS, TOO_LITTLE,
+    TOO_LONG, TOO_MUCH, UNRELATED, WHOLE,
 };
 
 /// The number of bytes of a message that are read. Providers state what is wrong at the beginning.
@@ -136,7 +136,8 @@ struct Finding {
 /// Judges one sentence.
 fn excess(words: &Words<'_>, sentence: &str) -> Option<Finding> {
     let find = |excess, thing, too| Some(Finding { excess, thing, too });
-    let compared = numbers::compares(sentence).then_some("a comparison of numbers");
+    let is_symbolic = sentence.contains(" > ") && numbers::tokens(sentence) == Found::default();
+    let compared = (is_symbolic || numbers::compares(sentence)).then_some(">");
     let (long, much) = (words.find(TOO_LONG), words.find(TOO_MUCH).or(compared));
     let prompt = words.find(PROMPT);
     if is_too_little(words) && long.is_none() {
@@ -170,7 +171,12 @@ fn excess(words: &Words<'_>, sentence: &str) -> Option<Finding> {
         let limit = words.find(LIMIT).filter(|_| states_limit && !is_too_little(words))?;
         return find(Excess::Tokens, prompt, limit);
     }
-    let request = words.find(REQUEST)?;
+    let Some(request) = words.find(REQUEST) else {
+        // A sentence that names nothing else is about the prompt. A name in quotation marks leaves two spaces.
+        let is_bare = !sentence.contains("  ") && !words.any(&["value*", "values"]);
+        let length = words.find(LENGTH).filter(|_| is_bare && !words.any(OTHER))?;
+        return find(Excess::Tokens, length, too?);
+    };
     if let Some(long) = long.or_else(|| words.find(SHORTER)) {
         return find(Excess::Tokens, request, long);
     }

@@ -28,7 +28,7 @@ pub(super) const REQUEST: &[&str] = &[
     "entrada*", "solicitud*", "peticion*", "mensaje*", "texto*", "solicitac*", "requisic*", "pedido*", "mensage*",
     "запрос*", "ввод*", "вход*", "сообщени*", "текст*", "данны*",
     "length exceeded", "maximum length", "max length", "longueur maximale", "maximale lange", "longitud maxima", "comprimento maximo", "максимальная длина", "最大长度", "最大長", "최대 길이*",
-    "输入", "輸入", "请求", "請求", "消息", "訊息", "内容", "內容", "文本", "提问", "问题",
+    "数据", "數據", "输入", "輸入", "请求", "請求", "消息", "訊息", "内容", "內容", "文本", "提问", "问题",
     "入力", "リクエスト", "メッセージ", "テキスト", "要求", "本文",
     "입력*", "요청*", "메시지*", "텍스트*", "내용*", "질문*",
 ];
@@ -73,7 +73,7 @@ pub(super) const SIZE: &[&str] = &[
 /// Words for too much that need no other word than one of [`REQUEST`].
 #[rustfmt::skip]
 pub(super) const TOO_LONG: &[&str] = &[
-    "this many", "that many", "so many", "longer fit", "longer fits", "unable to fit", "to fit", "accommodate", "this long", "that long", "so long", "too long", "too lengthy", "overlong", "over length", "overly long", "long for", "oversized", "longer than", "too many tokens", "too much text", "too much content", "too much input", "too many words", "too many characters", "overflow*", "does not fit", "doesn t fit", "do not fit",
+    "this many", "that many", "so many", "longer fit", "longer fits", "unable to fit", "to fit", "accommodate", "this long", "that long", "so long", "too long", "too lengthy", "overlong", "over length", "overly long", "long for", "oversized", "longer than", "too many tokens", "too much text", "trop de texte", "zu viel text", "demasiado texto", "muito texto", "texto demais", "слишком много текста", "文本过多", "文字太多", "too much content", "too much input", "too many words", "too many characters", "overflow*", "does not fit", "doesn t fit", "do not fit",
     "don t fit", "not fit", "cannot fit", "can t fit", "won t fit", "fails to fit", "fit in", "fit into", "fit within", "fits in",
     "trop long*", "plus long*", "ne tient pas", "ne tiennent pas", "ne rentre pas", "zu lang*", "langer als", "passt nicht", "passen nicht", "zu umfangreich*",
     "demasiado larg*", "muy larg*", "mas larg*", "no cabe*", "demasiado extens*", "muito long*", "longo demais", "longa demais", "longos demais", "longas demais", "mais long*", "nao cabe*", "muito extens*",
@@ -101,7 +101,7 @@ pub(super) const TOO_MUCH: &[&str] = &[
 /// Requests to make the prompt smaller. They count only for words of [`PROMPT`] and [`SIZE`].
 #[rustfmt::skip]
 pub(super) const SHORTEN: &[&str] = &[
-    "reduce", "reducing", "decrease", "decreasing", "fewer", "lower the number", "drop some", "remove some", "shorten*", "shorter", "trim", "truncat*", "compress*", "compact*", "condense", "summari*", "cut down", "smaller", "split", "start a new", "clear the",
+    "reduce", "reducing", "decrease", "decreasing", "fewer", "lower the number", "lower the amount", "less text", "drop some", "remove some", "shorten*", "shorter", "trim", "truncat*", "compress*", "compact*", "condense", "summari*", "cut down", "smaller", "split", "start a new", "clear the",
     "reduis*", "reduire", "raccourc*", "plus court*", "kurz*", "verkurz*", "reduzier*", "verringer*", "verklein*", "reduzca*", "reducir", "reduce", "reduci*", "acort*", "mas corto", "recort*",
     "reduza*", "reduzir", "encurt*", "diminu*", "сократ*", "уменьш*", "укорот*",
     "压缩", "壓縮", "缩短", "縮短", "减少", "減少", "精简", "精簡", "截断", "删减", "清理", "开启新", "新建对话", "短く", "減らし", "削減", "圧縮", "短縮", "줄여*", "줄이*", "축소*", "압축*", "짧게",
@@ -284,4 +284,18 @@ pub(super) const MEDIA: &[&str] = &[
 pub(super) const SETTING: &[&str] = &[
     "model", "models", "modell*", "modele*", "modelo*", "模型", "モデル", "모델*", "модел*", "parameter*", "option*", "tool*", "function*", "schema*", "beta", "header*", "version*", "region*", "endpoint*", "stream", "streaming", "format", "reasoning",
     "effort", "user", "organization*", "project*", "key", "参数", "工具", "パラメータ", "ツール", "매개변수*", "도구*", "parametr*", "parametro*", "werkzeug*", "параметр*", "инструмент*",
+];
+
+/// Words for a length. With a word for too much, they are enough if the sentence names nothing else.
+pub(super) const LENGTH: &[&str] = &[
+    "length*",
+    "longueur*",
+    "lange",
+    "longitud*",
+    "comprimento*",
+    "длин*",
+    "长度",
+    "長度",
+    "長さ",
+    "길이*",
 ];
