@@ -118,7 +118,9 @@ pub(super) fn is_about_setting(text: &str) -> bool {
 pub(super) fn is_unrelated(text: &str) -> bool {
     let own = own_words(text);
     let all = Words::of(&own);
-    is_rate(&all) || all.any(UNRELATED) || all.any(PARAMETER) || all.any(OUTPUT)
+    // The word for an output alone may be that of a tool.
+    let limits: Vec<_> = OUTPUT.iter().copied().filter(|it| it.contains("token")).collect();
+    is_rate(&all) || all.any(UNRELATED) || all.any(PARAMETER) || all.any(&limits)
 }
 
 /// Returns true if the message is about a rate, a quota or an account.
