@@ -9,6 +9,7 @@
 
 pub(super) mod draft;
 pub(super) mod origin;
+mod schema;
 
 use crate::json::write::{self, Members};
 use crate::json::{Object, elements, is_blank};
@@ -271,10 +272,11 @@ fn tool(raw: &str) -> String {
     if !is_ours || object.get("name").is_none() {
         return raw.to_owned();
     }
+    let parameters = object.get("input_schema").map(schema::parameters);
     let function = |it: Members| {
         it.optional(Members::raw, "name", object.get("name"))
             .optional(Members::raw, "description", object.get("description"))
-            .optional(Members::raw, "parameters", object.get("input_schema"))
+            .optional(Members::raw, "parameters", parameters.as_deref())
     };
     Members::of_type("function").object("function", function).into_json()
 }
@@ -368,7 +370,7 @@ mod tests {
     #[test]
     fn tools_become_functions_and_functions_stay_unchanged() {
         let ours = r#"[{"name":"f","description":"d \u00e9","input_schema":{"type": "object"},"cache_control":{}},{"type":"custom","name":"g","input_schema":{}}]"#;
-        let theirs = r#"[{"type":"function","function":{"name":"f","description":"d \u00e9","parameters":{"type": "object"}}},{"type":"function","function":{"name":"g","parameters":{}}}]"#;
+        let theirs = r#"[{"type":"function","function":{"name":"f","description":"d \u00e9","parameters":{"type": "object","properties":{}}}},{"type":"function","function":{"name":"g","parameters":{"type":"object","properties":{}}}}]"#;
         assert_eq!(tools(ours).as_deref(), Some(theirs));
         assert_eq!(tools(theirs).as_deref(), Some(theirs));
         let other = r#"[{"type":"web_search_20250305","name":"web_search"}]"#;

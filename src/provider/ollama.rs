@@ -254,7 +254,7 @@ mod tests {
         let expected = concat!(
             r#"{"model":"m","stream":false,"truncate":false,"shift":false,"#,
             r#""options":{"num_ctx":4096,"num_predict":9},"#,
-            r#""tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"messages":["#,
+            r#""tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}],"messages":["#,
             r#"{"role":"system","content":"be brief"},"#,
             r#"{"role":"user","content":"look \u00e9\nhttp://x","images":["eA=="]},"#,
             r#"{"role":"assistant","content":"","tool_calls":["#,

@@ -226,7 +226,7 @@ mod tests {
         };
         let expected = concat!(
             r#"{"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":true},"#,
-            r#""tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"messages":["#,
+            r#""tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}],"messages":["#,
             r#"{"role":"system","content":"be \"brief\""},{"role":"user","content":"look \u00e9"},"#,
             r#"{"role":"assistant","content":"I \/look","tool_calls":["#,
             r#"{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\": 1e2,\"y\":\"\\u00e9\"}"}},"#,

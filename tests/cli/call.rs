@@ -8,6 +8,7 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{API_KEY, FakeProvider, Recorded, Step};
+use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Cmd, Sandbox, rules};
 use crate::conversations::{Conversation, append, rebuild_meta, words};
 
@@ -229,6 +230,28 @@ fn the_system_prompt_and_the_tools_are_in_the_body() {
         "providers refuse a blank system prompt"
     );
     provider.all_legal();
+}
+
+/// OpenAI refuses these schemas, which Anthropic accepts.
+#[test]
+fn schemas_without_properties_are_completed_for_chat_completions() {
+    let sandbox = Sandbox::new();
+    let tools = json!([
+        {"name": "f", "input_schema": {"type": "object"}},
+        {"name": "g", "input_schema": {}},
+        {"name": "h", "input_schema": {"type": "object", "properties": {"a": {"type": "array"}}}},
+    ]);
+    sandbox.write("tools", tools.to_string());
+    for shape in [Shape::OpenAi, Shape::Ollama] {
+        let provider = FakeProvider::new();
+        let call =
+            sandbox.cmd("claw-call").envs(provider.env_for(shape)).args(["--tools", "tools"]);
+        call.write_stdin(HELLO).assert().success();
+        let request = provider.single_request();
+        let parameters = &body(&request)["tools"][2]["function"]["parameters"];
+        assert_eq!(parameters["properties"]["a"]["items"], json!({}), "{shape:?}");
+        provider.all_legal();
+    }
 }
 
 #[test]

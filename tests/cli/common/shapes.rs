@@ -238,9 +238,29 @@ fn tools(tools: Option<&Value>) -> Verdict {
         }
         if function.contains_key("parameters") {
             dictionary(function, "parameters", &at)?;
+            if function["parameters"]["type"] != "object" {
+                return refuse("tools", format!("{at}.parameters: the type must be 'object'"));
+            }
+            input_schema(&function["parameters"], &format!("{at}.parameters"))?;
         }
     }
     Ok(())
+}
+
+/// Refuses an object without properties and an array without items anywhere in a schema, as OpenAI does.
+fn input_schema(schema: &Value, at: &str) -> Verdict {
+    for (kind, member) in [("object", "properties"), ("array", "items")] {
+        if schema["type"] == kind && schema[member].is_null() {
+            return refuse("tools", format!("{at}: {kind} schema missing {member}"));
+        }
+    }
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .try_for_each(|(name, value)| input_schema(value, &format!("{at}.{name}"))),
+        Value::Array(values) => values.iter().try_for_each(|value| input_schema(value, at)),
+        _ => Ok(()),
+    }
 }
 
 // ---- shape of one message ------------------------------------------------------------------
