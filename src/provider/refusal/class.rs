@@ -27,7 +27,7 @@ pub enum FailureClass {
     Permission,
     /// The model or the address does not exist.
     NotFound,
-    /// `max_tokens` is larger than the model's maximum output, which is in [`Failure::output_cap`]. A smaller
+    /// `max_tokens` is larger than the model's maximum output, which is in [`Failure::output_cap`](super::Failure::output_cap). A smaller
     /// `max_tokens` helps; a smaller prompt does not.
     OutputCap,
     /// The provider rejects the request as invalid.
