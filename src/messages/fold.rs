@@ -13,6 +13,7 @@
 //! The messages depend only on the records and their order in the file, never on how they are read. Appended records
 //! other than view records change only the last message, except that a late result replaces the fixed text of its call.
 
+mod omissions;
 mod results;
 
 use crate::finding::rules::{self, Rule};
@@ -145,6 +146,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
 
     /// Adds the body of a record to the pending messages. `record` is the record without its body.
     fn add(&mut self, body: Body<'b>, mut meta: Option<Box<Meta>>, record: &Record<'_>) {
+        self.end_counts_of_omissions(record);
         match body {
             Body::User { content, pin } => {
                 meta.iter_mut().for_each(|meta| meta.pin = pin);
@@ -165,7 +167,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             Body::ToolUse { id, name, input } => {
                 let raw = BlockText::of_call(&id, &name, &input);
                 let kind = BlockKind::ToolUse { id: Id::from(id) };
-                self.call(Block { raw, kind }, meta, record);
+                self.call(Block { raw, kind }, 0, meta, record);
             }
             Body::ToolResult { id, content, is_error, pin } => {
                 meta.iter_mut().for_each(|meta| meta.pin = pin);
@@ -229,25 +231,30 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     fn user(&mut self, content: Content<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
-        let (words, only_results) = match content {
-            Content::Text(_) => (content, false),
+        let (mut origins, mut only_results) = (vec![0], false);
+        let words = match self.left_out(content, record) {
+            content @ Content::Text(_) => content,
             Content::Blocks(blocks) => {
                 let (results, mut words): (Vec<_>, Vec<_>) =
-                    blocks.into_iter().partition(Block::is_result);
-                let only_results = words.is_empty() && !results.is_empty();
+                    blocks.into_iter().enumerate().partition(|(_, block)| block.is_result());
+                only_results = words.is_empty() && !results.is_empty();
                 let count = words.len();
-                words.retain(|block| block.fits(Role::User));
+                words.retain(|(_, block)| block.fits(Role::User));
                 for _ in words.len()..count {
                     self.note_misplaced(record);
                 }
-                for block in results {
+                for (_, block) in results {
                     self.result_block(block, meta.clone(), record);
                 }
-                (Content::Blocks(words), only_results)
+                let (indices, words) = words.into_iter().unzip();
+                origins = indices;
+                Content::Blocks(words)
             }
         };
         if can_be_sent(&words) {
-            self.open_message(Role::User, true, meta).content.absorb(words);
+            let message = self.open_message(Role::User, true, meta);
+            origins.into_iter().for_each(|block| message.note_origin(&record.id, block));
+            message.content.absorb(words);
         } else if !only_results {
             let what = "a user record has no content; left out";
             self.note(&rules::EMPTY_MESSAGE, record, what);
@@ -256,18 +263,24 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
 
     fn assistant(&mut self, content: Content<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
         let continues = self.pending.back().is_some_and(|last| last.reply.takes_text());
-        let Content::Blocks(blocks) = content else {
-            self.open_message(Role::Assistant, continues, meta).content.absorb(content);
-            return;
+        let blocks = match self.left_out(content, record) {
+            Content::Blocks(blocks) => blocks,
+            text @ Content::Text(_) => {
+                let message = self.open_message(Role::Assistant, continues, meta);
+                message.note_origin(&record.id, 0);
+                message.content.absorb(text);
+                return;
+            }
         };
         self.open_message(Role::Assistant, continues, meta.clone());
-        for block in blocks {
+        for (index, block) in blocks.into_iter().enumerate() {
             match block.kind {
                 BlockKind::ToolUse { .. } => {
                     let meta = if self.takes_calls() { None } else { meta.clone() };
-                    self.call(block, meta, record);
+                    self.call(block, index, meta, record);
                 }
                 BlockKind::ToolResult { .. } => self.result_block(block, meta.clone(), record),
+                BlockKind::Thinking { .. } if self.is_left_out(record, index) => {}
                 _ if !block.fits(Role::Assistant) => self.note_misplaced(record),
                 BlockKind::Thinking { signed: false } => {
                     let what = "a thinking block has no signature or no data; left out";
@@ -284,6 +297,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                     if block.is_thinking() {
                         message.thinking = Some(Box::new(RecordName::of(record)));
                     }
+                    message.note_origin(&record.id, index);
                     message.add_block(block);
                 }
             }
@@ -320,22 +334,30 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             // The count covers only a part of the merged reply.
             meta.drop_count();
         }
-        meta::join(&mut message.meta, meta);
+        meta::join(&mut message.meta, meta, 0);
         message
     }
 
     /// Adds a tool call to the last reply, or to a new one if the last has ended. If a result with its id came before
     /// the call, the call gets that result unless another one follows. A call that the reply already contains is
     /// skipped.
-    fn call(&mut self, block: Block<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
+    fn call(
+        &mut self,
+        block: Block<'b>,
+        index: usize,
+        meta: Option<Box<Meta>>,
+        record: &Record<'_>,
+    ) {
         let BlockKind::ToolUse { id } = block.kind.clone() else { return };
         if self.is_written_again(&id, &block, record) {
             self.open_message(Role::Assistant, true, meta);
             return;
         }
+        let block = self.left_out_call(block, index, record);
         let early = self.early.take_first(&id);
         let message = self.open_message(Role::Assistant, self.takes_calls(), meta);
         message.reply.add_call(early.is_some());
+        message.note_origin(&record.id, index);
         let (block, call_index) = (message.add_block(block), message.calls.len());
         let place = record.place.clone();
         message.calls.push(PendingCall { id: id.clone(), block, answer: None, early, place });

@@ -47,8 +47,9 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
         if let Some(last) =
             self.open.as_mut().filter(|last| last.role == role && !last.is_summary())
         {
+            let count = last.content.count();
             last.absorb(content);
-            meta::join(&mut last.meta, meta);
+            meta::join(&mut last.meta, meta, count);
             return Ok(());
         }
         match self.open.take() {
@@ -104,7 +105,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
                 Some(answer) => {
                     let (block, meta) = with_call_id(answer, &id);
                     results.push(block);
-                    meta::join(&mut meta_of_results, meta);
+                    meta::join(&mut meta_of_results, meta, 0);
                 }
                 // A call at the end may still be answered.
                 None if at_end => {

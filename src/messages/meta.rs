@@ -3,27 +3,18 @@
 //! `claw-rebuild --meta` writes it, filters pass it through, and `claw-call` removes it from the request. Programs that
 //! write view records need it, because it has the ids of the records that a view record can refer to.
 
+mod results;
+mod sources;
+
 use crate::id::Id;
+use crate::json::Object;
 use crate::json::write::Members;
-use crate::json::{Object, elements};
 use crate::messages::checkpoint::LatestCheckpoint;
 use crate::record::compaction::Summary;
 use crate::record::scale::Scale;
-use crate::record::truncation::KeptSpan;
+pub use results::{LeftOut, ResultMeta};
+pub use sources::{BlockOrigin, BlockSource};
 use std::borrow::Cow;
-
-/// The record of a tool result, and the part of it that is shown.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct ResultMeta {
-    /// The id of its call in the message.
-    pub tool_use_id: Id,
-    /// The id of the call on disk, if it differs.
-    pub original_id: Option<Id>,
-    /// The id of the record that contains the result.
-    pub record: Id,
-    /// The part that is shown, if a truncation shortens the result.
-    pub shown: Option<KeptSpan>,
-}
 
 /// The records behind a message.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -43,6 +34,8 @@ pub struct Meta {
     pub pin: bool,
     /// The tool results in the message.
     pub results: Vec<ResultMeta>,
+    /// The records of the other blocks; see [`Meta::origin_of`].
+    pub sources: Vec<BlockSource>,
     /// In the message of a compaction: its summary.
     pub summary: Option<Summary>,
     /// In the first message: the newest checkpoint.
@@ -53,8 +46,9 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Adds the records of `other`, which was merged into the same message.
-    pub fn join(&mut self, other: Meta) {
+    /// Adds the records of `other`, whose blocks were merged into the same message, after the first `at` ones.
+    pub fn join(&mut self, other: Meta, at: usize) {
+        self.join_sources(&other, at);
         if self.id.is_empty() || (!other.id.is_empty() && other.offset < self.offset) {
             self.id = other.id;
             self.offset = other.offset;
@@ -82,11 +76,6 @@ impl Meta {
     pub fn parse(raw: &str) -> Result<Meta, String> {
         let object = Object::parse(raw).map_err(|_| "'_meta' is not an object".to_owned())?;
         let id = object.string("id").ok_or("'_meta' has no 'id'")?.into();
-        let results = match object.get("results").map(elements) {
-            None => Vec::new(),
-            Some(None) => return Err("'_meta.results' is not a list".to_owned()),
-            Some(Some(list)) => list.into_iter().map(parse_result).collect::<Result<_, _>>()?,
-        };
         Ok(Meta {
             id,
             offset: object.number("offset").unwrap_or(0),
@@ -94,7 +83,8 @@ impl Meta {
             usage: object.get("usage").map(str::to_owned),
             model: object.string("model").map(Cow::into_owned),
             pin: object.is_true("pin"),
-            results,
+            results: results::parse(&object)?,
+            sources: sources::parse(&object)?,
             summary: object.get("compaction").map(Summary::parse).transpose()?,
             checkpoint: object
                 .get("checkpoint")
@@ -115,9 +105,8 @@ impl Meta {
             .optional(Members::raw, "usage", self.usage.as_deref())
             .optional(Members::string, "model", self.model.as_deref())
             .flag("pin", self.pin);
-        if !self.results.is_empty() {
-            members = members.objects("results", &self.results, add_result);
-        }
+        members = results::add(&self.results, members);
+        members = sources::add(&self.sources, members);
         if let Some(summary) = &self.summary {
             members = members.object("compaction", |it| summary.add_to(it));
         }
@@ -128,42 +117,12 @@ impl Meta {
     }
 }
 
-/// Adds the records of `other`, which was merged into the same message, to `meta`.
-pub fn join(meta: &mut Option<Box<Meta>>, other: Option<Box<Meta>>) {
+/// Adds the records of `other`, whose blocks were merged into the same message after the first `at` ones, to `meta`.
+pub fn join(meta: &mut Option<Box<Meta>>, other: Option<Box<Meta>>, at: usize) {
     match (meta, other) {
-        (Some(meta), Some(other)) => meta.join(*other),
+        (Some(meta), Some(other)) => meta.join(*other, at),
         (meta @ None, other) => *meta = other,
         (Some(_), None) => {}
-    }
-}
-
-fn parse_result(raw: &str) -> Result<ResultMeta, String> {
-    let bad = || "'_meta.results' contains an invalid result".to_owned();
-    let object = Object::parse(raw).map_err(|_| bad())?;
-    let media = KeptSpan::media_of(&object).map_err(|_| bad())?;
-    let shown = object.number("bytes").map(|bytes| KeptSpan {
-        head: object.number("head").unwrap_or(0),
-        tail: object.number("tail").unwrap_or(0),
-        bytes,
-        sha256: object.string("sha256").unwrap_or_default().into_owned(),
-        media,
-    });
-    Ok(ResultMeta {
-        tool_use_id: object.string("tool_use_id").ok_or_else(bad)?.into(),
-        original_id: object.string("original_id").map(Into::into),
-        record: object.string("record").ok_or_else(bad)?.into(),
-        shown,
-    })
-}
-
-fn add_result(members: Members, result: &ResultMeta) -> Members {
-    let members = members
-        .string("tool_use_id", &result.tool_use_id)
-        .optional(Members::string, "original_id", result.original_id.as_deref())
-        .string("record", &result.record);
-    match &result.shown {
-        Some(shown) => shown.add_to(members),
-        None => members,
     }
 }
 
@@ -171,6 +130,7 @@ fn add_result(members: Members, result: &ResultMeta) -> Members {
 mod tests {
     use super::*;
     use crate::record::scale::Basis;
+    use crate::record::truncation::KeptSpan;
 
     #[test]
     fn meta_survives_writing_and_parsing() {
@@ -192,7 +152,13 @@ mod tests {
                     sha256: "ab".into(),
                     media: vec!["cd".into(), "ef".into()],
                 }),
+                left_out: LeftOut::Parts(vec![0, 2]),
+                parts: vec![0, 2, 3],
             }],
+            sources: vec![
+                BlockSource { at: 1, record: "a".into(), block: 0 },
+                BlockSource { at: 2, record: "b".into(), block: 4 },
+            ],
             summary: Some(Summary {
                 text: "s".into(),
                 kept_user: vec!["u".into()],
@@ -209,7 +175,7 @@ mod tests {
     #[test]
     fn a_joined_meta_spans_the_records_of_both() {
         let mut a = Meta { id: "b".into(), offset: 50, end: 60, ..Meta::default() };
-        a.join(Meta { id: "a".into(), offset: 10, end: 20, ..Meta::default() });
+        a.join(Meta { id: "a".into(), offset: 10, end: 20, ..Meta::default() }, 1);
         assert_eq!((&*a.id, a.offset, a.end), ("a", 10, 60));
     }
 }

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Writes the complete original content of a record: the text of a string or of text blocks; the JSON of a list with
-/// images, documents or results; the line of a record without content. If several records have the id, writes the last
+/// images, documents, results or thinking; the line of a record without content. If several records have the id, writes the last
 /// one. If `printable` is true, escapes control characters except line feeds and tabs.
 ///
 /// # Errors
@@ -30,7 +30,7 @@ pub fn write_record(
     while let Some(batch) = lines.batch()? {
         for record in batch.flatten().filter_map(|line| Record::new(line).ok()) {
             if record.id == id {
-                found = Some(original(&record.text));
+                found = Some(original(&record.text, has_more_than_text));
             }
         }
     }
@@ -45,7 +45,7 @@ pub fn write_record(
 pub fn write_reply(record: &str, printable: bool, out: &mut impl Write) -> io::Result<()> {
     let is_reply = Object::parse(record)
         .is_ok_and(|object| object.string("type").as_deref() == Some("assistant"));
-    if is_reply { write_text(original(record), printable, out) } else { Ok(()) }
+    if is_reply { write_text(original(record, |_| false), printable, out) } else { Ok(()) }
 }
 
 /// Writes `text`, and a line feed if it is not empty and does not end with one.
@@ -55,19 +55,20 @@ fn write_text(text: String, printable: bool, out: &mut impl Write) -> io::Result
     write!(out, "{text}{end}")
 }
 
-/// Returns true if a block is an image, a document or a tool result.
+/// Returns true if a block is an image, a document, a tool result or thinking.
 fn has_more_than_text(block: &Block<'_>) -> bool {
-    matches!(block.kind, BlockKind::Media | BlockKind::ToolResult { .. })
+    matches!(block.kind, BlockKind::Media | BlockKind::ToolResult { .. }) || block.is_thinking()
 }
 
-/// Returns the text or the JSON of a record's content, or the record itself if it has none.
-fn original(record: &str) -> String {
+/// Returns the text of a record's content, or the record itself if it has none. Returns the JSON of the content if one of its
+/// blocks `needs_json`.
+fn original(record: &str, needs_json: fn(&Block<'_>) -> bool) -> String {
     let text = Object::parse(record).ok().and_then(|object| {
         let content = object.get("content").or_else(|| object.get("output"))?;
         match string(content) {
             Some(text) => Some(text.into_owned()),
             None => Content::parse(content).ok().map(|parsed| {
-                match parsed.blocks().iter().any(has_more_than_text) {
+                match parsed.blocks().iter().any(needs_json) {
                     true => content.to_owned(),
                     false => shorten::text_of(&parsed),
                 }

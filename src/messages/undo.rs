@@ -1,5 +1,5 @@
 //! Undo and redo: an undo retracts the newest cut or turn, and a redo retracts these retractions. A cut is a
-//! compaction, or a group of truncations that were appended together.
+//! compaction, or a group of truncations and omissions that were appended together.
 //!
 //! The first record that an undo writes has the member `undo`, which separates consecutive undos.
 
@@ -20,7 +20,7 @@ use std::io::Write;
 /// The part of the conversation to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Undo {
-    /// The newest cut in effect: the compaction that applies, or the newest group of truncations
+    /// The newest cut in effect: the compaction that applies, or the newest group of truncations and omissions
     Cut,
     /// The newest prompt and everything after it
     Turn,
@@ -74,9 +74,9 @@ fn targets(inputs: &[Input], undo: Undo) -> anyhow::Result<Vec<String>> {
 
 fn cut(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
     let mut targets = Vec::new();
-    // The offset of the oldest truncation found so far.
+    // The offset of the oldest truncation or omission found so far.
     let mut begin = None;
-    let needles = ["\"compaction\"", "\"truncation\""];
+    let needles = ["\"compaction\"", "\"truncation\"", "\"omission\""];
     walk(inputs, &needles, |record| {
         if view.retracted.contains(record.id.as_ref()) {
             return true;
@@ -89,12 +89,12 @@ fn cut(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
                 targets.push(record.id.to_string());
                 false
             }
-            Body::Truncation { .. } if is_next_to => {
+            Body::Truncation { .. } | Body::Omission { .. } if is_next_to => {
                 targets.push(record.id.to_string());
                 begin = Some(record.offset);
                 true
             }
-            Body::Compaction { .. } | Body::Truncation { .. } => false,
+            Body::Compaction { .. } | Body::Truncation { .. } | Body::Omission { .. } => false,
             _ => true,
         }
     })?;
@@ -161,7 +161,9 @@ fn newest_undo(inputs: &[Input]) -> anyhow::Result<Vec<String>> {
 /// Returns the retractions after the last message or cut, the newest first.
 fn last_retractions(inputs: &[Input]) -> anyhow::Result<Vec<Retraction>> {
     let mut found = Vec::new();
-    let needles = [&MESSAGES[..], &["\"compaction\"", "\"truncation\"", "\"retract\""]].concat();
+    let needles =
+        [&MESSAGES[..], &["\"compaction\"", "\"truncation\"", "\"omission\"", "\"retract\""]]
+            .concat();
     walk(inputs, &needles, |record| match &record.body {
         Body::Retract { target } => {
             let begins = Object::parse(&record.text).is_ok_and(|o| o.get("undo").is_some());

@@ -18,6 +18,7 @@ use crate::input::{self, Input};
 use crate::messages::checkpoint::LatestCheckpoint;
 use crate::messages::range::{self, RebuildOptions};
 use crate::record::compaction::Summary;
+use crate::record::omission::Omission;
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
 use crate::record::{self, Body, Record};
@@ -64,6 +65,8 @@ pub struct View {
     pub end: u64,
     /// The parts of shortened results that are shown, by the ids of record and call.
     pub truncations: HashMap<(String, String), KeptSpan>,
+    /// The blocks that are left out, by the id of their record, the newest first.
+    pub omissions: HashMap<String, Vec<Omission>>,
     /// The ids of retracted records.
     pub retracted: HashSet<String>,
     /// For each target of a retraction in effect, the finding to report if the target does not exist.
@@ -129,9 +132,10 @@ pub fn whole(inputs: &[Input]) -> anyhow::Result<View> {
 }
 
 /// The types of view records, followed by the checkpoint type, each as it is written in a line.
-const NEEDLES: [&str; 4] = ["\"compaction\"", "\"truncation\"", "\"retract\"", "\"checkpoint\""];
+const NEEDLES: [&str; 5] =
+    ["\"compaction\"", "\"truncation\"", "\"omission\"", "\"retract\"", "\"checkpoint\""];
 /// The number of view record types at the beginning of `NEEDLES`.
-const VIEWS: usize = 3;
+const VIEWS: usize = 4;
 
 struct Search<'s> {
     inputs: &'s [Input],
@@ -232,6 +236,12 @@ impl Search<'_> {
                 self.view.changed_at.entry(record_id.clone()).or_insert(record.offset);
                 let key = (record_id.clone(), tool_use_id.clone());
                 self.view.truncations.entry(key).or_insert_with(|| (**shown).clone());
+            }
+            Body::Omission { omission, scale } => {
+                self.scale(*scale, record.offset);
+                self.view.changed_at.entry(omission.record_id.clone()).or_insert(record.offset);
+                let known = self.view.omissions.entry(omission.record_id.clone()).or_default();
+                known.push((**omission).clone());
             }
             Body::Compaction { summary, retry_of: Some(target), scale, .. } => {
                 self.replace(record, target, EffectiveCompaction::new(record, summary, *scale));

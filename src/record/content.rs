@@ -260,6 +260,15 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// Returns the number of blocks. A string counts as one.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match self {
+            Content::Text(_) => 1,
+            Content::Blocks(blocks) => blocks.len(),
+        }
+    }
+
     /// Returns the blocks as a mutable slice, which is empty for a plain string.
     pub fn blocks_mut(&mut self) -> &mut [Block<'a>] {
         match self {

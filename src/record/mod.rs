@@ -10,6 +10,7 @@ pub mod compaction;
 pub mod content;
 pub mod details;
 mod hash;
+pub mod omission;
 pub mod scale;
 pub mod truncation;
 
@@ -22,6 +23,7 @@ use crate::record::checkpoint::Checkpoint;
 use crate::record::compaction::Summary;
 use crate::record::content::Content;
 use crate::record::hash::Hash;
+use crate::record::omission::Omission;
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
 use std::borrow::Cow;
@@ -101,6 +103,13 @@ pub enum Body<'a> {
         /// counts invalid; estimates are scaled by the ratio instead.
         scale: Option<Scale>,
     },
+    /// Leaves a block out.
+    Omission {
+        /// The block and the reason.
+        omission: Box<Omission>,
+        /// The ratio of the provider's newest token count to the estimate, as in a truncation.
+        scale: Option<Scale>,
+    },
     /// Replaces all records before the first kept one with a summary.
     Compaction {
         /// The summary.
@@ -153,6 +162,7 @@ impl Body<'_> {
             Body::Truncation { tool_use_id, record_id, shown, scale } => {
                 Body::Truncation { tool_use_id, record_id, shown, scale }
             }
+            Body::Omission { omission, scale } => Body::Omission { omission, scale },
             Body::Compaction { summary, first_kept, hint, retry_of, scale } => {
                 Body::Compaction { summary, first_kept, hint, retry_of, scale }
             }
@@ -179,7 +189,13 @@ impl Body<'_> {
     /// Returns true for a view record, which changes the messages that rebuild makes from other records.
     #[must_use]
     pub fn is_view(&self) -> bool {
-        matches!(self, Body::Truncation { .. } | Body::Compaction { .. } | Body::Retract { .. })
+        matches!(
+            self,
+            Body::Truncation { .. }
+                | Body::Omission { .. }
+                | Body::Compaction { .. }
+                | Body::Retract { .. }
+        )
     }
 }
 
@@ -241,6 +257,10 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         "tool_use" => tool_use(object).map_err(wrong)?,
         "tool_result" => tool_result(object).map_err(wrong)?,
         "truncation" => truncation(object).map_err(wrong)?,
+        "omission" => Body::Omission {
+            omission: Box::new(Omission::parse(object).map_err(wrong)?),
+            scale: Scale::read(object),
+        },
         "compaction" => Body::Compaction {
             summary: Box::new(Summary::parse_object(object).map_err(wrong)?),
             first_kept: text(object, "first_kept_entry_id").map_err(wrong)?,

@@ -23,6 +23,8 @@ pub struct SessionStatus {
     pub compactions: u64,
     /// Truncations that were not retracted.
     pub truncations: u64,
+    /// Omissions that were not retracted.
+    pub omissions: u64,
     /// Checkpoints that were not retracted.
     pub checkpoints: u64,
     /// Failed calls to a provider.
@@ -79,6 +81,7 @@ impl SessionStatus {
             Body::ToolResult { .. } => &mut self.results,
             Body::Compaction { .. } => &mut self.compactions,
             Body::Truncation { .. } => &mut self.truncations,
+            Body::Omission { .. } => &mut self.omissions,
             Body::Checkpoint(_) => &mut self.checkpoints,
             _ => return,
         };

@@ -6,6 +6,7 @@
 //! further. The truncation record says where the ends are, because a tool could write a marker itself.
 
 pub mod media;
+pub mod omit;
 mod text;
 
 use crate::json::{self, Object};

@@ -34,6 +34,7 @@ use crate::messages::{range, view};
 use crate::record::checkpoint::Checkpoint;
 use crate::record::compaction::Summary;
 use crate::record::content::Role;
+use crate::record::omission::Omission;
 use crate::record::truncation::KeptSpan;
 use crate::redact::Patterns;
 use crate::usage::{Counts, PriceTable};
@@ -165,6 +166,8 @@ pub enum Item {
         /// The part of the result that is sent.
         shown: KeptSpan,
     },
+    /// An omission: from here on, a block is not sent.
+    Omission(Box<Omission>),
     /// A checkpoint, a summary that was made in advance.
     Checkpoint(Box<Checkpoint>),
     /// The retraction of the record with this id.

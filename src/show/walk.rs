@@ -233,6 +233,7 @@ impl<'v> TranscriptWalk<'v> {
                 call: tool_use_id.clone(),
                 shown: (**shown).clone(),
             },
+            Body::Omission { omission, .. } => Item::Omission(omission.clone()),
             Body::Compaction { summary, first_kept, retry_of, .. } => {
                 let kept = self.recent.iter().rev().find(|(id, _)| id == first_kept);
                 Item::Compaction(ShownCompaction {

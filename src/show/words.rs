@@ -4,7 +4,9 @@ use super::{CallOutcome, Item, Media, Refusal, ReplyFacts, Session, ShownCompact
 use crate::estimate::report::grouped;
 use crate::printable::printable_lines;
 use crate::record::compaction::HEADING;
+use crate::record::omission::Omission;
 use crate::record::truncation::KeptSpan;
+use crate::shorten::omit;
 use crate::usage::PriceTable;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -31,6 +33,7 @@ pub fn note(entry: &ShownEntry) -> Option<Note> {
                 name.as_ref().map_or(format!("call {call}"), |name| format!("{name} ({call})"));
             ("truncation", format!("the result of {of} is sent shortened: {}", amount(shown)), None)
         }
+        Item::Omission(it) => ("omission", omission(it), None),
         Item::Checkpoint(it) => {
             let by =
                 it.generated_by.as_ref().map_or(String::new(), |model| format!(", by {model}"));
@@ -45,6 +48,16 @@ pub fn note(entry: &ShownEntry) -> Option<Note> {
     };
     let line = if entry.retracted { format!("{line} (retracted)") } else { line };
     Some(Note { title, line, body })
+}
+
+fn omission(it: &Omission) -> String {
+    let what = match omit::what(&it.kind) {
+        "thinking" => "thinking",
+        "input" => "the input of a call",
+        other => &format!("one {other}"),
+    };
+    let reason = if it.reason.is_empty() { String::new() } else { format!(": {}", it.reason) };
+    format!("{what} of record {} is not sent{reason}", it.record_id)
 }
 
 fn compaction(it: &ShownCompaction) -> String {

@@ -159,6 +159,10 @@ fn records_with_wrong_members_are_invalid() {
             "bytes": 1, "sha256": "0123456789abcdef"}),
         json!({"type": "truncation", "tool_use_id": "a", "record_id": "b", "head": 1, "tail": 0,
             "bytes": 1, "sha256": "short"}),
+        json!({"type": "omission", "record_id": "a", "kind": "image"}),
+        json!({"type": "omission", "block": 0, "kind": "image"}),
+        json!({"type": "omission", "record_id": "a", "block": -1, "kind": "image"}),
+        json!({"type": "omission", "record_id": "a", "tool_use_id": "c", "part": 0}),
         json!({"type": "compaction", "summary": "x"}),
         json!({"type": "compaction", "first_kept_entry_id": "a", "summary": ["x"]}),
         json!({"type": "compaction", "first_kept_entry_id": "a", "summary": "x", "kept_user": [1]}),
@@ -236,6 +240,8 @@ fn records_that_append_makes_of_plain_text_are_valid() {
 fn a_record_of_each_type_is_valid_and_can_be_appended() {
     let truncation = json!({"type": "truncation", "tool_use_id": "a", "record_id": "@0", "head": 1,
         "tail": 2, "bytes": 30, "sha256": "0123456789abcdef"});
+    let omission = json!({"type": "omission", "record_id": "@0", "block": 0, "kind": "text",
+        "reason": "it is refused"});
     let session = json!({"type": "session", "id": "81efc48888b7", "key": "main:cli:user",
         "label": "", "created": "2026-01-01T00:00:00+00:00", "version": 1});
     let checkpoint = json!({"type": "checkpoint", "summary": "s", "topics": ["t"],
@@ -247,6 +253,7 @@ fn a_record_of_each_type_is_valid_and_can_be_appended() {
         .user("hi")
         .tool("result")
         .record(truncation)
+        .record(omission)
         .record(compaction)
         .record(checkpoint)
         .record(json!({"type": "retract", "target": "@0"}))

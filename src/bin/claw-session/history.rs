@@ -66,7 +66,7 @@ fn summary(object: &Object<'_>) -> String {
         Some("tool_use") => format!("{} {}", text("name"), object.get("input").unwrap_or_default()),
         Some("compaction" | "checkpoint") => text("summary"),
         Some("retract") => text("target"),
-        Some("truncation") => text("record_id"),
+        Some("truncation" | "omission") => text("record_id"),
         Some("error") => text("message"),
         Some("label") => text("label"),
         _ => {

@@ -43,13 +43,14 @@ impl Status {
 }
 
 /// Returns the counts by name.
-fn counts(contents: &Contents, bytes: u64) -> [(&'static str, u64); 9] {
+fn counts(contents: &Contents, bytes: u64) -> [(&'static str, u64); 10] {
     [
         ("turns", contents.turns),
         ("calls", contents.calls),
         ("results", contents.results),
         ("compactions", contents.compactions),
         ("truncations", contents.truncations),
+        ("omissions", contents.omissions),
         ("checkpoints", contents.checkpoints),
         ("errors", contents.errors),
         ("findings", contents.findings),

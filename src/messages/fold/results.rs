@@ -1,17 +1,17 @@
 //! Tool results in a fold: applies truncations, and assigns each result to its call.
 
-use super::Fold;
+use super::{Fold, omissions};
 use crate::finding::rules;
 use crate::id::Id;
 use crate::json::{self, Object, quote};
 use crate::messages::Message;
-use crate::messages::meta::{Meta, ResultMeta};
+use crate::messages::meta::{LeftOut, Meta, ResultMeta};
 use crate::messages::pending::{EarlyResult, PendingResult, RecordName};
 use crate::record::Record;
 use crate::record::block_text::BlockText;
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::truncation::KeptSpan;
-use crate::shorten;
+use crate::shorten::{self, omit};
 use std::borrow::Cow;
 use std::io;
 
@@ -28,8 +28,8 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         meta: Option<Box<Meta>>,
         record: &Record<'_>,
     ) {
-        let (shown, changed) = self.show_result(Some(&content), &id, record);
-        let content = changed.map_or(content, Cow::Owned);
+        let mut shown = self.show_result(Some(&content), &id, record);
+        let content = shown.changed.take().map_or(content, Cow::Owned);
         // The call's own id is shared, because a new one would take memory.
         let known = self.calls.get_key_value(&*id).map(|(id, _)| id.clone());
         let id = known.unwrap_or_else(|| Id::from(id));
@@ -46,8 +46,8 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
     ) {
         let BlockKind::ToolResult { id } = &block.kind else { return };
         let Ok(object) = Object::parse(&block.raw) else { return };
-        let (shown, changed) = self.show_result(object.get("content"), id, record);
-        let raw = match changed {
+        let mut shown = self.show_result(object.get("content"), id, record);
+        let raw = match shown.changed.take() {
             Some(content) => object.with("content", &content).into(),
             None => block.raw.clone(),
         };
@@ -58,45 +58,62 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         &mut self,
         id: Id,
         raw: BlockText<'b>,
-        shown: Option<KeptSpan>,
+        shown: ShownResult,
         mut meta: Option<Box<Meta>>,
         record: &Record<'_>,
     ) {
         if let Some(meta) = &mut meta {
             meta.drop_count();
             let (tool_use_id, record) = (id.clone(), meta.id.clone());
-            meta.results = vec![ResultMeta { tool_use_id, original_id: None, record, shown }];
+            let ShownResult { shown, left_out, parts, .. } = shown;
+            let original_id = None;
+            let result = ResultMeta { tool_use_id, original_id, record, shown, left_out, parts };
+            meta.results = vec![result];
         }
         let changed_at = self.changed_at(record);
         self.assign(PendingResult { id, raw, meta, changed_at }, record);
     }
 
-    /// Decides how a result is shown: shortened by its truncation if there is one, and never empty. Returns the kept
-    /// span of an applied truncation, and the JSON of the content if it is changed.
-    fn show_result(
-        &mut self,
-        raw: Option<&str>,
-        id: &str,
-        record: &Record<'_>,
-    ) -> (Option<KeptSpan>, Option<String>) {
-        let view = self.view;
+    /// Decides how a result is shown: shortened by its truncation if there is one, without what its omissions leave out,
+    /// and never empty.
+    fn show_result(&mut self, raw: Option<&str>, id: &str, record: &Record<'_>) -> ShownResult {
+        let (view, omissions) = (self.view, self.omissions(record));
+        if let Some(whole) = omissions.iter().find(|omission| omission.is_result(id)) {
+            let line = quote(&omit::line(whole, raw.map_or(0, str::len)));
+            let (changed, left_out) = (Some(line), LeftOut::All);
+            return ShownResult { changed, left_out, ..ShownResult::default() };
+        }
         let truncation = match view.truncations.is_empty() {
             true => None,
             false => view.truncations.get(&(record.id.to_string(), id.to_owned())),
         };
         let content = raw.and_then(|raw| Content::parse(raw).ok());
-        let (content, is_repaired) = repair_result(content.unwrap_or(Content::nothing()));
-        let repaired = |content: &Content<'_>| is_repaired.then(|| content.to_json());
-        let Some(shown) = truncation else { return (None, repaired(&content)) };
-        let text = shorten::ResultText::whole(&shorten::text_of(&content));
-        match shorten::show(&content, &text, shown, Some(record.id.as_ref())) {
-            Some(short) => (Some(shown.clone()), Some(short.to_json())),
-            None => {
-                let what = "a truncation does not fit this result and is not applied";
-                self.note(&rules::TRUNCATION_MISMATCH, record, what);
-                (None, repaired(&content))
+        let (content, mut places) = repair_result(content.unwrap_or(Content::nothing()));
+        let (mut shown, is_repaired) = (None, places.is_some());
+        let mut content = content;
+        if let Some(truncation) = truncation {
+            let text = shorten::ResultText::whole(&shorten::text_of(&content));
+            match shorten::show(&content, &text, truncation, Some(record.id.as_ref())) {
+                Some(short) => {
+                    places = moved(&content, places, &short);
+                    (content, shown) = (short, Some(truncation.clone()));
+                }
+                None => {
+                    let what = "a truncation does not fit this result and is not applied";
+                    self.note(&rules::TRUNCATION_MISMATCH, record, what);
+                }
             }
         }
+        let mut left_out = LeftOut::Nothing;
+        if !omissions.is_empty() {
+            let same = || (0..content.blocks().len() as u64).collect();
+            let places = places.clone().unwrap_or_else(same);
+            let shown = omissions::of_result(content, &places, id, omissions);
+            (content, left_out) = (shown.content, shown.left_out);
+        }
+        let is_changed = is_repaired || shown.is_some() || left_out != LeftOut::Nothing;
+        let changed = is_changed.then(|| content.to_json());
+        ShownResult { shown, changed, left_out, parts: places.unwrap_or_default() }
     }
 
     /// Assigns a result to the newest pending call with its id. If no call with this id has been read, the result waits
@@ -146,22 +163,57 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
     }
 }
 
+/// A result as it is shown.
+#[derive(Default)]
+struct ShownResult {
+    /// The kept span, if a truncation is applied.
+    shown: Option<KeptSpan>,
+    /// The JSON of the content, if it differs from the record.
+    changed: Option<String>,
+    /// What omissions leave out.
+    left_out: LeftOut,
+    /// For each item, its index in the record; empty if nothing was moved.
+    parts: Vec<u64>,
+}
+
 /// Repairs a result's content so that it can be sent: removes blank text blocks, and gives an empty result a fixed
-/// text. Returns true if the content was changed.
-fn repair_result<'a>(content: Content<'a>) -> (Content<'a>, bool) {
-    let no_output = || (Content::Text(Cow::Owned(quote(NO_OUTPUT))), true);
+/// text. If the content was changed, also returns for each block that is left its index before.
+fn repair_result(content: Content<'_>) -> (Content<'_>, Option<Vec<u64>>) {
+    let no_output = || (Content::Text(Cow::Owned(quote(NO_OUTPUT))), Some(Vec::new()));
     match content {
         Content::Text(raw) => match json::is_blank(&raw) {
             true => no_output(),
-            false => (Content::Text(raw), false),
+            false => (Content::Text(raw), None),
         },
-        Content::Blocks(mut blocks) => {
-            let count = blocks.len();
+        Content::Blocks(mut blocks) if blocks.iter().any(Block::is_blank) => {
+            let kept = blocks.iter().enumerate().filter(|(_, block)| !block.is_blank());
+            let places: Vec<u64> = kept.map(|(index, _)| index as u64).collect();
             blocks.retain(|block| !block.is_blank());
             match blocks.len() {
                 0 => no_output(),
-                kept => (Content::Blocks(blocks), kept < count),
+                _ => (Content::Blocks(blocks), Some(places)),
             }
         }
+        Content::Blocks(blocks) if blocks.is_empty() => no_output(),
+        blocks @ Content::Blocks(_) => (blocks, None),
     }
+}
+
+/// Returns the index in the record of each item of a shortened result. Shortening can drop text, but keeps everything
+/// else in its order.
+fn moved(before: &Content<'_>, places: Option<Vec<u64>>, after: &Content<'_>) -> Option<Vec<u64>> {
+    let (before, after) = (before.blocks(), after.blocks());
+    if before.len() == after.len() {
+        return places;
+    }
+    let is_text = |block: &Block<'_>| block.kind == BlockKind::Text;
+    let mut next = 0;
+    let find = |block: &Block<'_>| {
+        let same = |(_, old): &(usize, &Block<'_>)| is_text(old) == is_text(block);
+        let found = before.iter().enumerate().skip(next).find(same);
+        let index = found.map_or(next, |(index, _)| index);
+        next = index + 1;
+        places.as_ref().and_then(|places| places.get(index).copied()).unwrap_or(index as u64)
+    };
+    Some(after.iter().map(find).collect())
 }
