@@ -1,10 +1,16 @@
-//! Truncate: shortens the tool results in messages.
+//! Truncate: shortens the tool results in messages, and leaves out what a provider does not accept.
 //!
 //! First, each result is shortened to a limit. If the whole request still exceeds its budget, the results are
 //! shortened further, down to a floor: the oldest first, those of the current turn last. If that is not enough,
 //! whole images and documents are left out in the same order. Pinned results are not changed. The operation is
 //! idempotent.
+//!
+//! [`bytes`] does the same for a limit in bytes, where images and documents go first, and [`block`] finds the blocks that a
+//! refusal blames; [`omit`] leaves them out.
 
+pub mod block;
+pub mod bytes;
+pub mod omit;
 mod result;
 
 use crate::estimate::{Gauge, Request, Tally};
@@ -12,6 +18,7 @@ use crate::id::Id;
 use crate::messages::Message;
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
+use omit::Omissions;
 use result::{FoundResult, ReadResult};
 use std::collections::HashMap;
 
@@ -61,15 +68,33 @@ pub struct TruncateOutcome {
     pub left_out: usize,
     /// The tokens that could have been saved, if there were fewer than `min_gain`. In that case, nothing was changed.
     pub too_small_gain: Option<u64>,
-    /// A truncation record for each result that changed, without id and time.
+    /// The blocks that were left out because of their bytes or a refusal.
+    pub omissions: Omissions,
+    /// The size of the request in bytes, before and after, if its bytes were limited.
+    pub bytes: Option<(u64, u64)>,
+    /// A truncation or omission record for each change, without id and time.
     pub records: Vec<String>,
 }
 
 impl TruncateOutcome {
+    /// Returns the outcome of this truncation and a further one.
+    #[must_use]
+    pub fn then(mut self, next: TruncateOutcome) -> TruncateOutcome {
+        self.records.extend(next.records);
+        TruncateOutcome {
+            after: next.after,
+            shortened: self.shortened + next.shortened,
+            left_out: self.left_out + next.left_out,
+            too_small_gain: next.too_small_gain.filter(|_| self.omissions.count() == 0),
+            records: self.records,
+            ..self
+        }
+    }
+
     /// Returns true if nothing was changed.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
-        self.shortened == 0 && self.left_out == 0
+        self.shortened == 0 && self.left_out == 0 && self.omissions.count() == 0
     }
 }
 
@@ -139,6 +164,7 @@ pub fn truncate_counted(
         left_out: results.iter().map(|result| result.left_out).sum(),
         too_small_gain: None,
         records: results.iter().filter_map(|result| result.record(tally.scale())).collect(),
+        ..TruncateOutcome::default()
     }
 }
 

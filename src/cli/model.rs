@@ -1,9 +1,10 @@
 //! The options for the model, its provider and its address, and the lookup of its context window.
 
 use crate::cli::{ENVIRONMENT, now, read_file, variable};
-use crate::estimate::Model;
+use crate::estimate::bytes::{self, ByteLimit, RefusedBody};
 use crate::estimate::sizes::{self, Size, Sizes};
 use crate::estimate::windows::{self, Stated};
+use crate::estimate::{Model, Refused};
 use crate::exit::{Error, Exit};
 use crate::provider::{Provider, address, offline};
 use crate::transcript;
@@ -182,6 +183,31 @@ impl ModelArgs {
         };
         let (text, place) = (String::from_utf8_lossy(&bytes), address::place(&self.endpoint()));
         Ok(sizes::lookup(&text, |endpoint| address::place(endpoint) == place, now()?))
+    }
+
+    /// Returns the largest body that the endpoint accepts: the smaller of the documented limit and the one that it stated,
+    /// if either is known. An accepted body refutes a smaller documented limit.
+    ///
+    /// # Errors
+    /// Fails if the clock cannot be read.
+    pub fn byte_limit(&self) -> anyhow::Result<Option<ByteLimit>> {
+        let sizes = self.sizes()?;
+        let documented = bytes::documented(self.provider().name(), &self.endpoint());
+        let documented = documented.filter(|limit| sizes.accepted.is_none_or(|it| it <= *limit));
+        Ok(documented.into_iter().chain(sizes.limit).min().map(ByteLimit))
+    }
+
+    /// Returns what is known about a request that was refused because of its bytes.
+    ///
+    /// # Errors
+    /// Fails if the clock cannot be read.
+    pub fn refused_body(&self, refused: Option<&Refused>) -> anyhow::Result<RefusedBody> {
+        Ok(RefusedBody {
+            sent: refused.and_then(|refused| refused.request_bytes),
+            stated: refused.and_then(|refused| refused.limit_bytes),
+            known: self.byte_limit()?.map(|limit| limit.0),
+            accepted: self.sizes()?.accepted,
+        })
     }
 
     /// Stores the size of a body that the endpoint accepted, or the limit that it stated.

@@ -8,6 +8,7 @@
 //! covers. For every program, `counted::find` decides which of the counts in `_meta.usage` are used.
 
 pub mod budget;
+pub mod bytes;
 pub mod calibrate;
 mod counted;
 pub mod exact;
@@ -34,7 +35,7 @@ pub use family::Family;
 pub use gauge::{Gauge, Tally, Weight, outlined};
 use items::{Item, Part, RecordTokens};
 pub use models::Model;
-pub use refused::Refused;
+pub use refused::{Fault, Refused, RefusedPlace};
 use weigh::{Weigher, tokens};
 
 /// The version of the estimator. It must rise whenever estimates change noticeably, because a stored [`Scale`] applies

@@ -1,11 +1,57 @@
-//! The numbers that a provider gives when it refuses a request as too long.
+//! The `error` record of a refused request: what is wrong with the request, where, and the numbers.
 
 use crate::estimate::{Gauge, Request};
-use crate::json::Object;
+use crate::json::{Object, elements};
 
-/// The numbers in the `error` record of a refused request.
-#[derive(Clone, Copy, Debug, Default)]
+/// What is wrong with a refused request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fault {
+    /// It has too many tokens.
+    #[default]
+    Tokens,
+    /// It has too many bytes.
+    Bytes,
+    /// It contains a block that the provider does not accept.
+    Block,
+    /// Nothing that a change of the messages could cure.
+    Other,
+}
+
+/// A place that a refusal names. All indices begin at 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefusedPlace {
+    /// The index of the message.
+    pub message: usize,
+    /// The index of the block in the message; `None` for the whole message.
+    pub block: Option<usize>,
+    /// The index of the item in the content of a tool result; `None` for the whole block.
+    pub part: Option<usize>,
+}
+
+impl RefusedPlace {
+    fn parse(raw: &str) -> Option<RefusedPlace> {
+        let object = Object::parse(raw).ok()?;
+        let index = |name| object.number(name).and_then(|number| usize::try_from(number).ok());
+        let (block, part) = (index("block"), index("part"));
+        Some(RefusedPlace { message: index("message")?, block, part })
+    }
+}
+
+/// The `error` record of a refused request.
+#[derive(Clone, Debug, Default)]
 pub struct Refused {
+    /// What is wrong with the request. If the record does not state it, its class decides.
+    pub fault: Fault,
+    /// The places that the refusal names.
+    pub places: Vec<RefusedPlace>,
+    /// The tool call that the refusal names.
+    pub tool_use_id: Option<String>,
+    /// The size of the refused request, in bytes.
+    pub request_bytes: Option<u64>,
+    /// The largest request that the provider accepts, in bytes.
+    pub limit_bytes: Option<u64>,
+    /// The provider's message.
+    pub message: String,
     /// The window according to the provider, in tokens.
     pub limit: Option<u64>,
     /// The tokens of the prompt according to the provider.
@@ -19,7 +65,15 @@ impl Refused {
     #[must_use]
     pub fn of(record: &Object<'_>) -> Refused {
         let positive = |name: &str| record.number(name).filter(|number| *number > 0);
+        let places = record.get("places").and_then(elements).unwrap_or_default();
+        let text = |name: &str| record.string(name).map(|text| text.into_owned());
         Refused {
+            fault: fault(record),
+            tool_use_id: text("tool_use_id").or_else(|| places.iter().find_map(|raw| call_in(raw))),
+            places: places.into_iter().filter_map(RefusedPlace::parse).collect(),
+            request_bytes: positive("request_bytes"),
+            limit_bytes: positive("limit_bytes"),
+            message: text("message").unwrap_or_default(),
             limit: positive("limit"),
             actual: positive("actual"),
             is_floor: record.is_true("actual_is_floor"),
@@ -36,5 +90,56 @@ impl Refused {
             return plain;
         }
         Gauge::new(request, Some(*actual))
+    }
+}
+
+/// Returns the id of the tool call in a place, if it has one.
+fn call_in(place: &str) -> Option<String> {
+    Some(Object::parse(place).ok()?.string("tool_use_id")?.into_owned())
+}
+
+/// Returns what the record says is wrong. A record without a class describes a request that is too long.
+fn fault(record: &Object<'_>) -> Fault {
+    match record.string("fault").as_deref() {
+        Some("tokens") => Fault::Tokens,
+        Some("bytes") => Fault::Bytes,
+        Some("block") => Fault::Block,
+        Some(_) => Fault::Other,
+        None => match record.string("class").as_deref() {
+            None | Some("overflow") => Fault::Tokens,
+            Some("too-large") => Fault::Bytes,
+            Some(_) => Fault::Other,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(record: &str) -> Refused {
+        Refused::of(&Object::parse(record).unwrap())
+    }
+
+    #[test]
+    fn the_fault_decides_before_the_class() {
+        for (record, fault) in [
+            (r#"{"limit":5}"#, Fault::Tokens),
+            (r#"{"class":"overflow"}"#, Fault::Tokens),
+            (r#"{"class":"too-large"}"#, Fault::Bytes),
+            (r#"{"class":"bad-request"}"#, Fault::Other),
+            (r#"{"class":"bad-request","fault":"block"}"#, Fault::Block),
+            (r#"{"class":"server","fault":"bytes"}"#, Fault::Bytes),
+            (r#"{"class":"overflow","fault":"none"}"#, Fault::Other),
+        ] {
+            assert_eq!(refused(record).fault, fault, "{record}");
+        }
+    }
+
+    #[test]
+    fn places_that_are_not_understood_are_skipped() {
+        let places =
+            refused(r#"{"places":[{"message":3,"block":1,"part":0},{"block":1},7]}"#).places;
+        assert_eq!(places, [RefusedPlace { message: 3, block: Some(1), part: Some(0) }]);
     }
 }

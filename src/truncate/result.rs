@@ -5,7 +5,7 @@ use crate::id::Id;
 use crate::json::Object;
 use crate::json::write::Members;
 use crate::messages::Message;
-use crate::messages::meta::ResultMeta;
+use crate::messages::meta::{LeftOut, ResultMeta};
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
@@ -96,10 +96,18 @@ impl<'a> FoundResult<'a> {
 
     fn read_block(&self, block: &Block<'a>) -> Option<ReadResult<'a>> {
         let FoundResult { message, index, has_meta, ref meta, .. } = *self;
+        if meta.as_ref().is_some_and(|meta| meta.left_out == LeftOut::All) {
+            return None;
+        }
         let shown = meta.as_ref().and_then(|meta| meta.shown.as_ref());
         let known = has_meta.then(|| shown.map_or(&[][..], |shown| &shown.media));
         let record = meta.as_ref().map(|meta| meta.record.as_ref());
-        let content = media::set_aside(content(block)?, known, record);
+        let mut content = media::set_aside(content(block)?, known, record);
+        for (part, item) in content.blocks_mut().iter_mut().enumerate() {
+            if meta.as_ref().is_some_and(|meta| meta.is_left_out(part)) {
+                item.kind = BlockKind::Other;
+            }
+        }
         let aside = content.blocks().iter().filter(|block| block.kind == BlockKind::Other);
         let media = aside.filter_map(media::name).collect();
         let current = shorten::text_of(&content);

@@ -65,6 +65,7 @@ mod mistakes;
 mod ollama;
 #[cfg(feature = "http")]
 mod options;
+mod omissions;
 mod paired;
 mod pipes;
 mod progress;

@@ -1,6 +1,7 @@
-//! claw-truncate: shorten tool results until a request fits the context window.
+//! claw-truncate: shorten tool results until a request fits the context window, and leave out what a provider refuses.
 
 mod output;
+mod steps;
 
 use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RefusedArgs, RequestArgs};
@@ -8,7 +9,7 @@ use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, LogArgs, Operands, arguments};
 use clawutils::estimate::{Refused, Request};
 use clawutils::settings::values::share;
-use clawutils::truncate::{self, HEAD_RATIO, MAX_FRACTION, TruncateOptions};
+use clawutils::truncate::{HEAD_RATIO, MAX_FRACTION};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -33,6 +34,18 @@ struct Args {
     budget: BudgetArgs,
     #[command(flatten)]
     refused: RefusedArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+    /// Write truncation and omission records for claw-append instead of messages
+    #[arg(long)]
+    record: bool,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+/// The limits on single results.
+#[derive(Clone, Debug, clap::Args)]
+struct LimitArgs {
     /// Share of the window that one result may take, from 0 to 1, at 4 characters per token
     #[arg(long, value_name = "SHARE", default_value_t = MAX_FRACTION, value_parser = share)]
     max_fraction: f64,
@@ -46,11 +59,6 @@ struct Args {
     /// Do nothing unless it saves at least this many tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 0)]
     min_gain: u64,
-    /// Write truncation records for claw-append instead of messages
-    #[arg(long)]
-    record: bool,
-    #[command(flatten)]
-    log: LogArgs,
 }
 
 fn main() -> ExitCode {
@@ -66,21 +74,16 @@ fn main() -> ExitCode {
         let extras = args.request.read()?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
         let refused = args.refused.read()?;
-        let budget = args.budget.known_budget(&args.model, refused.as_ref())?;
         let name = args.model.model();
         let model = name.as_deref().map(|name| args.model.known(name)).transpose()?;
         let beside = Request { messages: &[], system, tools, model };
         let request = Request { messages: &messages, ..beside };
         let gauge = Refused::gauge(refused.as_ref(), request);
-        log.unused_count(gauge.unused());
-        let mut options = TruncateOptions::new(budget.window, args.max_fraction, budget.prompt());
-        options.head_ratio = args.head_ratio;
-        options.min_gain = args.min_gain;
-        options.floor_chars = args.floor.unwrap_or(options.floor_chars);
-        let outcome = truncate::truncate(&mut messages, beside, gauge, options);
+        let steps = steps::Steps { args: &args, refused: refused.as_ref(), beside, gauge };
+        let (outcome, limits) = steps.run(&mut messages, log)?;
         drop(progress);
         output::write_truncated(&messages, &outcome, args.record)?;
         let must_gain = args.record || refused.is_some();
-        output::report_truncated(log, &outcome, budget, must_gain)
+        output::report_truncated(log, &outcome, limits, must_gain)
     })
 }

@@ -1,0 +1,81 @@
+//! Chooses the step: the fault of the refused request decides, and without a refusal the limits of the next one.
+
+use crate::Args;
+use crate::output::Limits;
+use clawutils::cli::Log;
+use clawutils::estimate::bytes::{self, ByteLimit};
+use clawutils::estimate::{Fault, Gauge, Refused, Request};
+use clawutils::exit::{Exit, fail};
+use clawutils::messages::Message;
+use clawutils::truncate::{self, TruncateOptions, TruncateOutcome, block};
+
+/// The request, and how it was refused.
+pub struct Steps<'s> {
+    pub args: &'s Args,
+    pub refused: Option<&'s Refused>,
+    /// The request without its messages.
+    pub beside: Request<'s, 's>,
+    pub gauge: Gauge,
+}
+
+impl Steps<'_> {
+    /// Makes the step, and returns its outcome and the limits that the request must keep.
+    ///
+    /// # Errors
+    /// Fails with 5 if no step can cure the refusal, and with 78 if the window is unknown but needed.
+    pub fn run(
+        &self,
+        messages: &mut Vec<Message<'_>>,
+        log: Log,
+    ) -> anyhow::Result<(TruncateOutcome, Limits)> {
+        let Steps { beside, gauge, .. } = *self;
+        match self.refused.map_or(Fault::Tokens, |refused| refused.fault) {
+            Fault::Other => {
+                fail(Exit::NoGain, "nothing changed: a smaller request would be refused too")
+            }
+            Fault::Block => {
+                let refused = self.refused.cloned().unwrap_or_default();
+                let outcome = block::leave_out(messages, beside, gauge, &refused);
+                Ok((outcome, Limits::default()))
+            }
+            Fault::Bytes => {
+                let now = bytes::of(Request { messages, ..beside });
+                let target = self.args.model.refused_body(self.refused)?.target(now);
+                let outcome = truncate::bytes::shrink(messages, beside, gauge, target);
+                Ok((outcome, Limits { bytes: Some(target), ..Limits::default() }))
+            }
+            Fault::Tokens => self.fit(messages, log),
+        }
+    }
+
+    /// Brings the request under the documented or learned limit in bytes, if it exceeds that, and then within its
+    /// budget of tokens.
+    fn fit(
+        &self,
+        messages: &mut Vec<Message<'_>>,
+        log: Log,
+    ) -> anyhow::Result<(TruncateOutcome, Limits)> {
+        let Steps { args, refused, beside, gauge } = *self;
+        let now = bytes::of(Request { messages, ..beside });
+        let limit = args.model.byte_limit()?.filter(|limit| !limit.fits(now));
+        let shrunk = limit.map(|it| truncate::bytes::shrink(messages, beside, gauge, it.target()));
+        let budget = match shrunk {
+            Some(_) => args.budget.budget(&args.model, refused)?,
+            None => Some(args.budget.known_budget(&args.model, refused)?),
+        };
+        let limits = Limits { budget, bytes: limit.map(ByteLimit::most) };
+        let Some(budget) = budget else { return Ok((shrunk.unwrap_or_default(), limits)) };
+        log.unused_count(gauge.unused());
+        let own = &args.limits;
+        let mut options = TruncateOptions::new(budget.window, own.max_fraction, budget.prompt());
+        options.head_ratio = own.head_ratio;
+        options.min_gain = own.min_gain;
+        options.floor_chars = own.floor.unwrap_or(options.floor_chars);
+        let fitted = truncate::truncate(messages, beside, gauge, options);
+        let outcome = match shrunk {
+            Some(shrunk) => shrunk.then(fitted),
+            None => fitted,
+        };
+        Ok((outcome, limits))
+    }
+}

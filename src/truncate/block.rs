@@ -1,0 +1,210 @@
+//! The blocks that a refusal blames.
+//!
+//! If the refusal names a place, that block is to blame; for thinking, all thinking of its message. Otherwise the words of the
+//! refusal decide whether thinking or images are suspected. Suspects are tried in groups, and each refusal leads to the
+//! next group that is not left out yet: first what is new since the last reply, because the provider accepted the request before it,
+//! and media first.
+
+use super::TruncateOutcome;
+use super::bytes;
+use super::omit::{BlockPlace, Omissions};
+use crate::estimate::{Gauge, Refused, RefusedPlace, Request};
+use crate::messages::Message;
+use crate::record::content::{Block, BlockKind, Content, Role};
+
+/// Words for thinking, in lower case.
+const THINKING: [&str; 4] = ["thinking", "signature", "reasoning", "thought"];
+
+/// Leaves out the first group of suspects that changes the request. `beside` is the rest of the request.
+pub fn leave_out(
+    messages: &mut [Message<'_>],
+    beside: Request<'_, '_>,
+    gauge: Gauge,
+    refused: &Refused,
+) -> TruncateOutcome {
+    let mut tally = gauge.tally(Request { messages, ..beside });
+    let (before, mut omissions) = (tally.tokens(), Omissions::default());
+    let reason = match refused.message.trim() {
+        "" => "the provider refused it".to_owned(),
+        message => format!("the provider refused it: {message}"),
+    };
+    for group in groups(messages, refused) {
+        omissions.leave_out(messages, &group, &reason, &mut tally);
+        if omissions.count() > 0 {
+            break;
+        }
+    }
+    let (after, records) = (tally.tokens(), omissions.to_records(tally.scale()));
+    TruncateOutcome { before, after, omissions, records, ..TruncateOutcome::default() }
+}
+
+/// Returns the groups of suspects, in the order in which they are tried.
+fn groups(messages: &[Message<'_>], refused: &Refused) -> Vec<Vec<BlockPlace>> {
+    let named: Vec<BlockPlace> =
+        refused.places.iter().flat_map(|place| named(messages, *place)).collect();
+    let called = refused.tool_use_id.as_deref().map(|id| of_call(messages, id));
+    // The provider has accepted everything before the last reply.
+    let new = messages.iter().rposition(|it| it.role == Role::Assistant).unwrap_or(0);
+    let words = refused.message.to_lowercase();
+    let thinking = [all(messages, new, thinking), all(messages, 0, thinking)];
+    let media = [all(messages, new, media), all(messages, 0, media)];
+    let suspected = match THINKING.iter().any(|word| words.contains(word)) {
+        true => thinking.into_iter().chain(media),
+        false => media.into_iter().chain(thinking),
+    };
+    let results = [all(messages, new, results), all(messages, 0, results)];
+    [named, called.unwrap_or_default()].into_iter().chain(suspected).chain(results).collect()
+}
+
+/// Returns the blocks at a place that a refusal names. The text of the last prompt is never one of them, because without it
+/// there is nothing to answer.
+fn named(messages: &[Message<'_>], place: RefusedPlace) -> Vec<BlockPlace> {
+    let Some(message) = messages.get(place.message) else { return Vec::new() };
+    let at = |block, part| BlockPlace { message: place.message, block, part };
+    let is_prompt = messages.iter().rposition(Message::is_from_user) == Some(place.message);
+    match (place.block, &message.content) {
+        (_, Content::Text(_)) if is_prompt => Vec::new(),
+        (_, Content::Text(_)) => vec![at(0, None)],
+        (Some(index), Content::Blocks(blocks)) => match blocks.get(index).map(|it| &it.kind) {
+            None => Vec::new(),
+            Some(BlockKind::Text) if is_prompt => Vec::new(),
+            Some(BlockKind::Thinking { .. }) => in_message(message, place.message, thinking),
+            Some(_) => vec![at(index, place.part)],
+        },
+        (None, Content::Blocks(_)) => {
+            let finds: [Find; 4] = [media, thinking, results, calls];
+            let groups = finds.map(|find| in_message(message, place.message, find));
+            groups.into_iter().find(|group| !group.is_empty()).unwrap_or_default()
+        }
+    }
+}
+
+/// Returns the images in the result of a call; if there are none, the result; if there is none, the call.
+fn of_call(messages: &[Message<'_>], id: &str) -> Vec<BlockPlace> {
+    let (mut call, mut result) = (Vec::new(), Vec::new());
+    for (number, message) in messages.iter().enumerate() {
+        for (index, block) in message.blocks().enumerate() {
+            let place = BlockPlace { message: number, block: index, part: None };
+            match &block.kind {
+                BlockKind::ToolUse { id: own } if **own == *id => call = vec![place],
+                BlockKind::ToolResult { id: own } if **own == *id => {
+                    let parts = media(block).into_iter().map(|part| BlockPlace { part, ..place });
+                    result = parts.collect();
+                    if result.is_empty() {
+                        result.push(place);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    if result.is_empty() { call } else { result }
+}
+
+/// Finds what is suspected in a block: `None` for the whole block, or the index of an item in a result.
+type Find = fn(&Block<'_>) -> Vec<Option<usize>>;
+
+fn all(messages: &[Message<'_>], from: usize, find: Find) -> Vec<BlockPlace> {
+    let messages = messages.iter().enumerate().skip(from);
+    messages.flat_map(|(number, message)| in_message(message, number, find)).collect()
+}
+
+fn in_message(message: &Message<'_>, number: usize, find: Find) -> Vec<BlockPlace> {
+    let blocks = message.blocks().enumerate();
+    let place = |index, part| BlockPlace { message: number, block: index, part };
+    blocks.flat_map(|(at, it)| find(it).into_iter().map(move |part| place(at, part))).collect()
+}
+
+fn media(block: &Block<'_>) -> Vec<Option<usize>> {
+    bytes::media(block).into_iter().map(|(part, _)| part).collect()
+}
+
+fn thinking(block: &Block<'_>) -> Vec<Option<usize>> {
+    if block.is_thinking() { vec![None] } else { Vec::new() }
+}
+
+fn results(block: &Block<'_>) -> Vec<Option<usize>> {
+    if block.is_result() { vec![None] } else { Vec::new() }
+}
+
+fn calls(block: &Block<'_>) -> Vec<Option<usize>> {
+    if matches!(block.kind, BlockKind::ToolUse { .. }) { vec![None] } else { Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Object;
+    use crate::messages;
+
+    const IMAGE: &str = r#"{"type":"image","source":{"type":"url","url":"x"}}"#;
+    const THOUGHT: &str = r#"{"type":"thinking","thinking":"a","signature":"b"}"#;
+
+    fn conversation() -> String {
+        [
+            format!(r#"{{"role":"user","content":[{{"type":"text","text":"Begin."}},{IMAGE}]}}"#),
+            format!(r#"{{"role":"assistant","content":[{THOUGHT},{{"type":"tool_use","id":"c","name":"f","input":{{"a":1}}}}]}}"#),
+            format!(r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c","content":[{{"type":"text","text":"see"}},{IMAGE}]}}]}}"#),
+            format!(r#"{{"role":"assistant","content":[{THOUGHT},{{"type":"text","text":"I see."}}]}}"#),
+            format!(r#"{{"role":"user","content":[{{"type":"text","text":"Next."}},{IMAGE}]}}"#),
+        ]
+        .join("\n")
+    }
+
+    /// Returns what the refusal leaves out, until nothing is left: the messages that changed, for each attempt.
+    fn attempts(record: &str) -> Vec<Vec<usize>> {
+        let (text, mut done) = (conversation(), Vec::new());
+        let mut messages = messages::read("t", text.as_bytes()).unwrap();
+        let refused = Refused::of(&Object::parse(record).unwrap());
+        let gauge = Gauge::new(Request { messages: &messages, ..Request::default() }, None);
+        loop {
+            let before = messages.clone();
+            let outcome = leave_out(&mut messages, Request::default(), gauge, &refused);
+            let changed = (0..before.len()).filter(|at| before[*at] != messages[*at]).collect();
+            if outcome.is_unchanged() {
+                assert_eq!(before, messages);
+                return done;
+            }
+            done.push(changed);
+        }
+    }
+
+    #[test]
+    fn a_named_block_is_left_out_first() {
+        for (places, changed) in [
+            (r#"[{"message":0,"block":1}]"#, vec![0]),
+            (r#"[{"message":2,"block":0,"part":1}]"#, vec![2]),
+            (r#"[{"message":2}]"#, vec![2]),
+            (r#"[{"message":1,"block":0}]"#, vec![1]),
+            (r#"[{"message":1,"block":1}]"#, vec![1]),
+            (r#"[{"message":0,"block":1},{"message":4,"block":1}]"#, vec![0, 4]),
+            // The text of the prompt is not left out: the image beside it is suspected instead.
+            (r#"[{"message":4,"block":0}]"#, vec![4]),
+        ] {
+            let record = format!(r#"{{"class":"bad-request","fault":"block","places":{places}}}"#);
+            assert_eq!(attempts(&record)[0], changed, "{places}");
+        }
+    }
+
+    #[test]
+    fn without_a_place_new_media_come_first_then_all_then_thinking_then_results() {
+        let expected = [vec![4], vec![0, 2], vec![3], vec![1], vec![2]];
+        assert_eq!(
+            attempts(r#"{"fault":"block","message":"Could not process the request"}"#),
+            expected
+        );
+    }
+
+    #[test]
+    fn words_for_thinking_blame_thinking() {
+        let attempts =
+            attempts(r#"{"fault":"block","message":"Invalid `signature` in `thinking` block"}"#);
+        assert_eq!(attempts[..2], [vec![3], vec![1]]);
+    }
+
+    #[test]
+    fn a_named_call_blames_the_images_in_its_result() {
+        let attempts = attempts(r#"{"fault":"block","tool_use_id":"c"}"#);
+        assert_eq!(attempts[..2], [vec![2], vec![2]], "the image, then the rest of the result");
+    }
+}
