@@ -1,5 +1,6 @@
 //! Reads the model's reply to a checkpoint request: one JSON object, or something close to it.
 
+use crate::compact::refusal;
 use crate::json::{Object, elements, string};
 
 /// The maximum length, in characters, of a summary taken from a reply in which no JSON object has a summary.
@@ -31,7 +32,7 @@ enum FoundSummary {
 impl CheckpointReply {
     /// Reads the first JSON object that has a summary; the object may be the whole reply or a part of it. If there is
     /// none, the text of the reply is the summary, cut to 4000 characters. Returns `None` if the reply is blank, or if
-    /// it has objects with summaries and all of these are blank.
+    /// it has objects with summaries and all of these are blank, or if it refuses the request in words.
     #[must_use]
     pub fn read(reply: &str) -> Option<CheckpointReply> {
         let mut blank = false;
@@ -43,7 +44,7 @@ impl CheckpointReply {
             }
         }
         let summary: String = reply.trim().chars().take(MAX_PLAIN).collect();
-        (!blank && !summary.is_empty())
+        (!blank && !summary.is_empty() && !refusal::is_refusal(&summary))
             .then(|| CheckpointReply { summary, ..CheckpointReply::default() })
     }
 }

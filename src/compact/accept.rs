@@ -1,11 +1,16 @@
 //! Checks a summary before it replaces messages.
 
-use crate::compact::{CutPlan, Strategy, Task};
+use crate::compact::{CutPlan, Strategy, Task, refusal};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::messages::Message;
 use crate::record::content::Content;
 use std::fmt;
+
+/// The number of messages, and of tokens, for each of which a summary needs a word.
+const PER_WORD: (usize, u64) = (6, 1000);
+/// The number of words that are enough for any conversation.
+const ENOUGH: usize = 12;
 
 /// A model's reply to a request for a summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +44,7 @@ impl SummaryReply {
                 _ => {}
             }
         }
+        reply.text = refusal::without_thinking(&reply.text).to_owned();
         Ok(reply)
     }
 
@@ -77,6 +83,13 @@ impl SummaryReply {
 pub enum Rejected {
     /// It is empty or white space.
     Blank,
+    /// The model refuses to write one.
+    Refusal,
+    /// It has only a few words for many messages.
+    TooShort {
+        /// The number of messages that it would replace.
+        messages: usize,
+    },
     /// It repeats a message of the conversation word for word.
     Echo,
     /// It is too long for the messages that it replaces.
@@ -115,6 +128,10 @@ impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rejected::Blank => f.write_str("it is blank"),
+            Rejected::Refusal => f.write_str("the model refuses to write one"),
+            Rejected::TooShort { messages } => {
+                write!(f, "it has only a few words for {messages} messages")
+            }
             Rejected::Echo => f.write_str("it repeats a message of the conversation"),
             Rejected::TooLong { own, most } => {
                 write!(
@@ -145,6 +162,13 @@ pub fn accept(
     if text.trim().is_empty() {
         return Err(Rejected::Blank);
     }
+    let messages = planned.at - planned.from;
+    if strategy == Strategy::Llm && refusal::is_refusal(text) {
+        return Err(Rejected::Refusal);
+    }
+    if strategy == Strategy::Llm && refusal::words(text) < fewest_words(messages, planned) {
+        return Err(Rejected::TooShort { messages });
+    }
     if is_echo(task.messages, text) {
         return Err(Rejected::Echo);
     }
@@ -159,6 +183,12 @@ pub fn accept(
         return Err(Rejected::NoGain { before, after, target });
     }
     Ok(after)
+}
+
+/// Returns the fewest words that a summary from a model may have.
+fn fewest_words(messages: usize, planned: &CutPlan) -> usize {
+    let by_tokens = usize::try_from(planned.covered_tokens / PER_WORD.1).unwrap_or(ENOUGH);
+    (messages / PER_WORD.0 + 1).max(by_tokens).min(ENOUGH)
 }
 
 /// Returns true if the text repeats a message word for word.

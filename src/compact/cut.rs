@@ -19,6 +19,15 @@ pub enum CutRule {
     Fifth,
 }
 
+/// Limits on a cut besides the tokens of the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CutLimits {
+    /// The most bytes that the compacted request may have.
+    pub bytes: Option<u64>,
+    /// The index of a message that the cut must cover.
+    pub covers: Option<usize>,
+}
+
 impl CutRule {
     /// Returns the preferred number of messages to cover. A cut there need not be [`legal`]. `rests` holds, for
     /// each message, the tokens from there to the end.

@@ -270,7 +270,7 @@ fn short(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
     use crate::compact::CutChoice;
-    use crate::compact::cut::CutRule;
+    use crate::compact::cut::{CutLimits, CutRule};
     use crate::estimate::{Gauge, Request};
     use crate::messages;
 
@@ -300,6 +300,7 @@ mod tests {
             target,
             keep_user,
             rule: CutRule::Half,
+            limits: CutLimits::default(),
         };
         let planned = CutChoice::of(&task).planned(4);
         summary(&task, &planned)
@@ -358,6 +359,7 @@ mod tests {
                 target,
                 keep_user: 0,
                 rule: CutRule::Half,
+                limits: CutLimits::default(),
             };
             let planned = CutChoice::of(&task).planned(20);
             let text = summary(&task, &planned);

@@ -22,12 +22,13 @@ pub mod local;
 pub mod pending;
 pub mod pieces;
 pub mod reads_like;
+pub mod refusal;
 pub mod request;
 pub mod rules;
 pub mod stub;
 pub mod phrases;
 
-use crate::estimate::{Gauge, Model, Request, Tally, Weight};
+use crate::estimate::{Gauge, Model, Request, Tally, Weight, bytes};
 use crate::json::write::Members;
 use crate::messages::checkpoint::{LatestCheckpoint, open_turns};
 use crate::messages::summary;
@@ -36,11 +37,13 @@ use crate::record::compaction::Summary;
 use crate::record::content::Role;
 use crate::record::details::Details;
 use crate::record::scale::Scale;
-use cut::CutRule;
+use cut::{CutLimits, CutRule};
 use std::cell::Cell;
 
 /// The default budget for user messages that are kept word for word, in tokens.
 pub const KEEP_USER: u64 = 20_000;
+/// The most bytes that a token of ordinary text takes in a request.
+pub const BYTES_PER_TOKEN: u64 = 8;
 /// The longest summary to ask for, in tokens.
 pub const SUMMARY_TOKENS: u64 = 2048;
 
@@ -70,6 +73,8 @@ pub struct Task<'r, 'a> {
     pub keep_user: u64,
     /// The rule that chooses the place of the cut.
     pub rule: CutRule,
+    /// Further limits on the cut.
+    pub limits: CutLimits,
 }
 
 /// A planned compaction, complete except for the summary.
@@ -114,8 +119,10 @@ impl<'a> Task<'_, 'a> {
         let base = self.tokens(&[]);
         let rests = choice.rests.iter().map(|rest| rest.tokens().saturating_sub(base));
         let preferred = self.rule.preferred(&rests.collect::<Vec<u64>>());
-        let legal = cut::legal(self.messages);
-        let is_over = self.target.is_some_and(|target| choice.before > target);
+        let mut legal = cut::legal(self.messages);
+        legal.retain(|at| self.limits.covers.is_none_or(|covered| *at > covered));
+        let is_over = self.target.is_some_and(|target| choice.before > target)
+            || self.limits.bytes.is_some_and(|most| self.bytes(self.messages) > most);
         let must_shrink = is_over && self.rule != CutRule::Classic;
         if preferred == 0 && !must_shrink {
             return None;
@@ -231,6 +238,29 @@ impl<'a> Task<'_, 'a> {
         self.gauge.tokens(Request { messages, system, tools, model })
     }
 
+    /// Returns the size of the whole request with these messages, in bytes.
+    #[must_use]
+    pub fn bytes(&self, messages: &[Message<'_>]) -> u64 {
+        let Task { system, tools, model, .. } = *self;
+        bytes::of(Request { messages, system, tools, model })
+    }
+
+    /// Returns the smallest request that any cut can leave, in tokens: the system prompt, the tools and the messages that must be
+    /// kept.
+    #[must_use]
+    pub fn smallest(&self) -> SmallestRequest {
+        let Task { tools, model, gauge, .. } = *self;
+        let kept = cut::legal(self.messages).last().copied().unwrap_or(0);
+        let base = self.tokens(&[]);
+        let tools = gauge.tokens(Request { messages: &[], system: None, tools, model });
+        let none = gauge.tokens(Request { messages: &[], system: None, tools: None, model });
+        let (tools, system) = (tools.saturating_sub(none), base.saturating_sub(tools));
+        let kept = gauge.rests(Request { messages: self.messages, ..Request::default() })[kept..]
+            .first()
+            .map_or(0, |rest| rest.saturating_sub(none));
+        SmallestRequest { system, tools, kept }
+    }
+
     /// Returns the id and the offset of the first record that is kept. `None` if the messages have no `_meta`.
     #[must_use]
     pub fn first_kept(&self, planned: &CutPlan) -> Option<(String, u64)> {
@@ -243,6 +273,17 @@ impl<'a> Task<'_, 'a> {
         let known = kept.flatten().filter(|meta| !meta.id.is_empty());
         known.min_by_key(|meta| meta.offset).map(|meta| (meta.id.to_string(), meta.offset))
     }
+}
+
+/// The parts of the smallest request that any cut can leave, in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SmallestRequest {
+    /// The system prompt.
+    pub system: u64,
+    /// The definitions of the tools.
+    pub tools: u64,
+    /// The newest messages, which no cut covers.
+    pub kept: u64,
 }
 
 /// Chooses among the legal cuts. Each message is weighed once, however many cuts are tried.
@@ -332,7 +373,18 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
         let summary = if with_summary { task.most_tokens(&planned) } else { 0 };
         let size = self.size(&planned) + summary;
         self.tried.set(Some(planned));
-        size < *before && task.target.is_none_or(|target| size <= target)
+        let is_small = task.limits.bytes.is_none_or(|most| self.bytes_of(at) <= most);
+        size < *before && task.target.is_none_or(|target| size <= target) && is_small
+    }
+
+    /// Returns the size of the compacted request in bytes, with the longest summary.
+    fn bytes_of(&self, at: usize) -> u64 {
+        let task = self.task;
+        let opening = bytes::of(Request {
+            messages: &task.opening(&self.planned(at), ""),
+            ..Request::default()
+        });
+        task.bytes(&task.messages[at..]) + opening + task.summary_tokens() * BYTES_PER_TOKEN
     }
 
     /// Returns the cut for a request that is within the target already. The cut is not after the preferred place

@@ -42,6 +42,8 @@ impl RefusedPlace {
 pub struct Refused {
     /// What is wrong with the request. If the record does not state it, its class decides.
     pub fault: Fault,
+    /// True if the fault is only likely.
+    pub is_likely: bool,
     /// The places that the refusal names.
     pub places: Vec<RefusedPlace>,
     /// The tool call that the refusal names.
@@ -69,6 +71,7 @@ impl Refused {
         let text = |name: &str| record.string(name).map(|text| text.into_owned());
         Refused {
             fault: fault(record),
+            is_likely: record.string("certainty").as_deref() == Some("likely"),
             tool_use_id: text("tool_use_id").or_else(|| places.iter().find_map(|raw| call_in(raw))),
             places: places.into_iter().filter_map(RefusedPlace::parse).collect(),
             request_bytes: positive("request_bytes"),

@@ -8,7 +8,9 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::conversations::{
     Conversation, append, log, rebuild, rebuild_meta, stage, undo_last, words,
 };
-use crate::summaries::{asked, calls, compact, compacted, covered, legal, reply, says, with_model};
+use crate::summaries::{
+    TALKED, asked, calls, compact, compacted, covered, legal, reply, says, with_model,
+};
 
 const HEADING: &str = "[Previous conversation summary]\n";
 
@@ -129,10 +131,12 @@ fn v52_d42_a_kept_part_over_the_budget_is_refused() {
         sandbox.write("s.jsonl", "");
         conversation.append(&sandbox, "s.jsonl");
         let run = compact(&sandbox, &["--window", "8000"]);
-        let why = "tokens) is cut, the request exceeds its budget of 5600 tokens; message ";
-        run.code(5)
+        let why = "alone fill the window of 8000 tokens; message ";
+        run.code(3)
             .stdout("")
-            .stderr(contains("nothing to gain: wherever the conversation ("))
+            .stderr(contains(
+                "the request cannot fit: the system prompt (0 tokens), the tools (0 tokens)",
+            ))
             .stderr(contains(why))
             .stderr(contains(" alone has 11"));
         assert_eq!(calls(&sandbox), 0, "{name}");
@@ -191,7 +195,7 @@ fn the_record_has_the_members_of_a_compaction() {
     members.remove("first_kept_offset");
     let expected = json!({
         "type": "compaction",
-        "summary": "They talked.",
+        "summary": TALKED,
         "kept_user": ["question 0", "question 2", "question 4"],
         "pinned": [],
         "details": {"read_files": [], "modified_files": []},
@@ -218,7 +222,7 @@ fn the_record_rebuilds_to_the_summary_an_acknowledgement_and_the_kept_messages()
     let lines: Vec<&str> = after.split_inclusive('\n').collect();
     let message: Value = serde_json::from_str(lines[0]).expect("a message");
     let words = "[Words of the user, kept as they were]\nquestion 0\n\nquestion 2\n\nquestion 4";
-    let text = format!("{HEADING}They talked.\n\n{words}");
+    let text = format!("{HEADING}{TALKED}\n\n{words}");
     assert_eq!(message, json!({"role": "user", "content": text}));
     let acknowledgement =
         "{\"role\":\"assistant\",\"content\":\"Agreed. Let me build on this summary.\"}\n";
@@ -296,7 +300,7 @@ fn v58_nothing_is_written_until_the_record_is_appended() {
 fn d50_each_of_several_compactions_adds_one_record_and_keeps_the_users_words() {
     let sandbox = with_model();
     for n in 1..=3 {
-        sandbox.write(&format!("reply.{n}"), says(&format!("Summary number {n}.")));
+        sandbox.write(&format!("reply.{n}"), says(&format!("Summary number {n}. {TALKED}")));
         let wish = format!("wish number {n}");
         let conversation = Conversation::new().user(&wish).assistant(&words(400)).tool(words(400));
         let conversation = (0..8)
@@ -464,7 +468,7 @@ fn n5_pinned_messages_are_kept_regardless_of_the_limit() {
     assert!(text.ends_with(pinned), "{text}");
     // The next compaction also keeps them.
     Conversation::plain(12, 100).append(&sandbox, "s.jsonl");
-    sandbox.write("reply", says("They talked on."));
+    sandbox.write("reply", says(&format!("{TALKED} They talked on.")));
     assert_eq!(compacted(&sandbox, &[])["pinned"], record["pinned"]);
 }
 
@@ -632,6 +636,14 @@ fn v53_d51_a_reply_that_is_not_a_usable_summary_changes_nothing() {
         (reply(&[text("I look.")], "tool_use") + &call.to_string(), "0", "called a tool"),
         (says("I look.") + &call.to_string(), "0", "called a tool"),
         (says(&answer), "0", "it repeats a message of the conversation"),
+        (
+            says("I'm sorry, I can't assist with that request."),
+            "0",
+            "the model refuses to write one",
+        ),
+        (says("<think>The user wants a summary."), "0", "it is blank"),
+        (reply(&[json!({"type": "thinking", "thinking": "a"})], "end_turn"), "0", "it is blank"),
+        (says("Understood."), "0", "it has only a few words for 6 messages"),
         (says(&words(3000)), "0", "it has 39"),
         ("nonsense\n".into(), "0", "line 1: not a record"),
         ("{\"type\":\"assistant\"}\n".into(), "0", "line 1: "),
@@ -647,7 +659,8 @@ fn v53_d51_a_reply_that_is_not_a_usable_summary_changes_nothing() {
 
 #[test]
 fn v53_the_status_of_the_called_program_is_passed_on() {
-    for status in [1, 2, 4, 7, 65, 69, 74, 75, 76, 77, 78] {
+    // After 3 and 4, the request is made smaller.
+    for status in [1, 2, 7, 65, 69, 74, 75, 76, 77, 78] {
         let run = with_reply("", &status.to_string());
         let why =
             format!("claw-compact: cannot get a summary: 'claw-call' ended with status {status}\n");

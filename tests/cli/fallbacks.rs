@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::conversations::{Conversation, rebuild};
-use crate::summaries::{calls, compact, compacted, reply, says, with_model};
+use crate::summaries::{TALKED, calls, compact, compacted, reply, says, with_model};
 
 /// Returns the ways in which a request for a summary can fail, each as an exit status and an output of the model.
 fn failures() -> Vec<(String, String)> {
@@ -169,7 +169,7 @@ fn with_stub() -> Sandbox {
 #[test]
 fn audit_06_a_missing_summary_is_made_once_in_the_background() {
     let sandbox = with_stub();
-    sandbox.write("summary", says("What they said."));
+    sandbox.write("summary", says(&format!("What they said. {TALKED}")));
     sandbox.write("wait", "");
     // `assert` waits until both outputs of the turn are closed. It would hang if the first retry, which is still
     // running, kept them open.
@@ -185,7 +185,7 @@ fn audit_06_a_missing_summary_is_made_once_in_the_background() {
         .stderr(contains("another summary retry held it for 0 s; try again"));
     sandbox.write("go", "");
     wait_for("summary", || compactions(&sandbox).len() == 2);
-    assert_eq!(compactions(&sandbox)[1]["summary"], "What they said.");
+    assert_eq!(compactions(&sandbox)[1]["summary"], format!("What they said. {TALKED}"));
     wait_for("end", || !sandbox.exists(".s.jsonl.retry"));
     turn(&sandbox, &[]).assert().success();
     assert_eq!((asked(&sandbox), compactions(&sandbox).len()), (1, 2));

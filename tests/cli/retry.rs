@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox, kill_group};
 use crate::conversations::{Conversation, append, rebuild, undo_last, words};
-use crate::summaries::{asked, calls, compacted, covered, says, with_model};
+use crate::summaries::{TALKED, asked, calls, compacted, covered, says, with_model};
 
 /// Appends a conversation of twelve messages, with `name` in the first, and a stub, which is a compaction without a
 /// summary. Returns the stub.
@@ -87,7 +87,7 @@ fn v76_a_later_summary_replaces_the_same_messages() {
     let (sandbox, stub) = with_stub();
     Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
-    sandbox.write("reply", says("What they said."));
+    sandbox.write("reply", says(&format!("What they said.\n{TALKED}")));
     assert_eq!(pending(&sandbox), [stub["id"].clone()]);
     retry(&sandbox).success().stdout("");
 
@@ -186,7 +186,7 @@ fn summaries_are_made_oldest_first_and_each_continues_the_one_before_it() {
     let second = stub(&sandbox, "two");
     let old = rebuild(&sandbox, "s.jsonl");
     sandbox.write("reply.1", says("First summary."));
-    sandbox.write("reply.2", says("Second summary."));
+    sandbox.write("reply.2", says("Second summary. They agreed."));
     retry(&sandbox).success();
     assert!(asked(&sandbox, 1).contains("  wish one\n"));
     let request = asked(&sandbox, 2);
@@ -197,7 +197,7 @@ fn summaries_are_made_oldest_first_and_each_continues_the_one_before_it() {
     assert!(!request.contains("left out here"), "{request}");
     assert_eq!(last(&sandbox)["retry_of"], second["id"]);
     assert_eq!(last(&sandbox)["needs_summary_retry"], false);
-    assert!(summary(&sandbox).contains("\nSecond summary.\n"));
+    assert!(summary(&sandbox).contains("\nSecond summary. They agreed.\n"));
     assert_ne!(rebuild(&sandbox, "s.jsonl"), old);
     assert!(pending(&sandbox).is_empty());
     assert_sound(&sandbox);
@@ -430,7 +430,7 @@ fn a_finished_summary_is_appended_even_if_the_next_one_fails() {
 fn the_newest_summary_that_follows_a_stub_replaces_it() {
     let (sandbox, stub) = with_stub();
     let stubbed = rebuild(&sandbox, "s.jsonl");
-    sandbox.write("reply", says("Later."));
+    sandbox.write("reply", says("Later. They agreed."));
     retry(&sandbox).success();
     let (whole, better) = (rebuild(&sandbox, "s.jsonl"), last(&sandbox));
     assert!(whole.contains("Later."));
@@ -444,7 +444,7 @@ fn the_newest_summary_that_follows_a_stub_replaces_it() {
     again["summary"] = json!("Later still.");
     again.as_object_mut().map(|members| members.remove("id"));
     append(&sandbox, "s.jsonl", again.to_string());
-    assert_eq!(rebuild(&sandbox, "s.jsonl"), whole.replace("Later.", "Later still."));
+    assert_eq!(rebuild(&sandbox, "s.jsonl"), whole.replace("Later. They agreed.", "Later still."));
     let all =
         sandbox.cmd("claw-rebuild").args(["--strict", "--ignore-compactions", "s.jsonl"]).assert();
     assert_eq!(all.success().lines().len(), 12);

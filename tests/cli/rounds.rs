@@ -12,6 +12,7 @@ use crate::common::provider::{FakeProvider, Step};
 use crate::common::{Cmd, Sandbox, send, send_to_group};
 use crate::conversations::builds;
 use crate::exec::{has_ended, line_of, tools};
+use crate::summaries::TALKED;
 
 /// A tool that logs each run in `log` and prints a long result.
 const WORK: &str = "n=$(sed 's/[^0-9]//g'); sleep 0.02; i=0; while test $i -lt 150
@@ -88,7 +89,8 @@ fn v63_d52_no_call_runs_twice_after_an_overflow_between_rounds() {
     let (sandbox, provider) = (sandbox_with(&[("work", WORK)]), FakeProvider::new());
     builds().append(&sandbox, "s.jsonl");
     let before = answered(&sandbox).len();
-    let overflows = [Step::Overflow, Step::Overflow, Step::text("They built and failed.")];
+    let overflows =
+        [Step::Overflow, Step::Overflow, Step::text(format!("They built and failed. {TALKED}"))];
     (1..5).for_each(|n| provider.script(call(n, "work")));
     overflows.into_iter().for_each(|step| provider.script(step));
     provider.script(call(5, "work"));

@@ -6,6 +6,10 @@ use serde_json::{Value, json};
 use crate::common::{AssertExt, Sandbox, rules};
 use crate::conversations::{append, stage};
 
+/// The summary that the model of [`with_model`] writes.
+pub const TALKED: &str =
+    "They talked.\nThey asked and answered, looked at files, and decided nothing yet.";
+
 /// Returns a sandbox whose `claw-call` logs its requests. Call number N prints the file `reply.N`, or `reply` if there
 /// is none, and exits with the status in `status.N` or `status`, or with 0 if neither exists.
 pub fn with_model() -> Sandbox {
@@ -19,7 +23,7 @@ pub fn with_model() -> Sandbox {
         cat "reply.$n" 2>/dev/null || cat reply
         exit "$(cat "status.$n" 2>/dev/null || cat status 2>/dev/null || echo 0)""#,
     );
-    sandbox.write("reply", says("They talked."));
+    sandbox.write("reply", says(TALKED));
     sandbox
 }
 

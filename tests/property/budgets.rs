@@ -5,7 +5,7 @@
 use super::any::{Law, rebuild};
 use super::choices::Choices;
 use super::views::File;
-use clawutils::compact::cut::CutRule;
+use clawutils::compact::cut::{CutLimits, CutRule};
 use clawutils::compact::{KEEP_USER, MadeSummary, Strategy, Task, accept, local, stub};
 use clawutils::estimate::{Estimate, Gauge, Method, Model, Request};
 use clawutils::messages::Message;
@@ -188,6 +188,7 @@ fn compacted(
         target: Some(budget),
         keep_user: KEEP_USER,
         rule: choices.of_these(&[CutRule::Half, CutRule::Fifth, CutRule::Tail(budget / 4)]),
+        limits: CutLimits::default(),
     };
     let Some(planned) = task.plan() else {
         tried.too_large += 1;

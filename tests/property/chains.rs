@@ -10,7 +10,7 @@ use super::records::Conversation;
 use super::views::{File, with_plain_ids};
 use clawutils::checkpoint;
 use clawutils::checkpoint::reply::CheckpointReply;
-use clawutils::compact::cut::CutRule;
+use clawutils::compact::cut::{CutLimits, CutRule};
 use clawutils::compact::pending::Summaries;
 use clawutils::compact::{CutPlan, KEEP_USER, MadeSummary, Strategy, Task, accept, local, stub};
 use clawutils::estimate::{Gauge, Request};
@@ -233,6 +233,7 @@ fn task<'r, 'a>(
         target,
         keep_user: KEEP_USER,
         rule,
+        limits: CutLimits::default(),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::any::{Law, is_accepted, lines, rebuild, same};
 use super::laws::{has_plain_ids, has_unique_calls, values};
 use super::records::Conversation;
-use clawutils::compact::cut::CutRule;
+use clawutils::compact::cut::{CutLimits, CutRule};
 use clawutils::compact::{MadeSummary, Strategy, Task};
 use clawutils::estimate::{Estimate, Gauge, Method, Request};
 use clawutils::finding::rules::DUPLICATE_RESULT;
@@ -149,6 +149,7 @@ fn compacted(file: &mut File, turn: usize) -> Law {
         target,
         keep_user: 100,
         rule: CutRule::Half,
+        limits: CutLimits::default(),
     };
     let Some(planned) = task.plan() else { return Ok(()) };
     let text = format!("what happened up to turn {turn}");

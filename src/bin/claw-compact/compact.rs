@@ -9,11 +9,11 @@ use clawutils::cli::options::{PauseArgs, SourceArgs};
 use clawutils::cli::summary::{CommandArgs, SummariserArgs, SummaryModel};
 use clawutils::cli::{Log, Output, messages, read_file, require_meta, text};
 use clawutils::compact::call_budget::CallBudget;
-use clawutils::compact::cut::CutRule;
+use clawutils::compact::cut::{CutLimits, CutRule};
 use clawutils::compact::pieces::Pieces;
 use clawutils::compact::request::{self, SummaryPrompt};
-use clawutils::compact::{CutPlan, KEEP_USER, MadeSummary, Strategy, Task};
-use clawutils::estimate::{Budget, Model, Refused, Request};
+use clawutils::compact::{CutPlan, KEEP_USER, MadeSummary, SmallestRequest, Strategy, Task};
+use clawutils::estimate::{Budget, Fault, Model, Refused, Request};
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::messages::{self as msg, Message};
@@ -98,8 +98,8 @@ impl CompactRun<'_> {
     /// Compacts the messages of `input`.
     ///
     /// # Errors
-    /// Fails with status 5 if there is nothing to gain or the summary does not make the request fit, 65 if the
-    /// input is invalid, 69 if the model's summary is not usable, and with the status of the command that calls
+    /// Fails with status 3 if the smallest possible request fills the window, 5 if there is nothing to gain or the
+    /// summary does not make the request fit, 65 if the input is invalid, 69 if the model's summary is not usable, and with the status of the command that calls
     /// the model if that fails. Nothing is written after an error.
     pub fn run(&self, input: &[(Arc<str>, Vec<u8>)], log: Log) -> anyhow::Result<Exit> {
         let progress = log.wait_for("looking for a cut");
@@ -107,11 +107,15 @@ impl CompactRun<'_> {
         if self.args.record {
             require_meta(&messages)?;
         }
-        let task = self.task(&messages);
+        if self.fault() == Fault::Other {
+            return fail(Exit::NoGain, "nothing changed: a shorter request would be refused too");
+        }
+        let mut task = self.task(&messages);
+        task.limits = self.limits(&task)?;
         log.unused_count(task.gauge.unused());
         let Some(planned) = task.plan() else {
             let tokens = task.tokens(&messages);
-            let why = Error::new(Exit::NoGain, nothing_to_gain(&task));
+            let why = self.why_not(&task);
             return Err(why.with(StageOutcome::Skipped.members(tokens, tokens)).into());
         };
         let prompt = self.prompt()?;
@@ -145,6 +149,8 @@ impl CompactRun<'_> {
         let rule = match self.args.keep_tokens {
             Some(tokens) => CutRule::Tail(tokens),
             None if self.args.classic => CutRule::Classic,
+            // Any message may contain the block, so as many as possible are covered.
+            None if self.fault() == Fault::Block => CutRule::Fifth,
             None => CutRule::Half,
         };
         Task {
@@ -156,6 +162,44 @@ impl CompactRun<'_> {
             target: self.budget.map(|budget| budget.target()),
             keep_user: self.args.keep_user,
             rule,
+            limits: CutLimits::default(),
+        }
+    }
+
+    fn fault(&self) -> Fault {
+        self.refused.as_ref().map_or(Fault::Tokens, |refused| refused.fault)
+    }
+
+    /// Returns the limits on the cut after a refusal because of bytes or of a block.
+    fn limits(&self, task: &Task<'_, '_>) -> anyhow::Result<CutLimits> {
+        let bytes = match self.fault() {
+            Fault::Bytes => {
+                let body = self.model.refused_body(self.refused.as_ref())?;
+                Some(body.target(task.bytes(task.messages)))
+            }
+            _ => None,
+        };
+        let places = self.refused.iter().flat_map(|refused| &refused.places);
+        let covers = places.map(|place| place.message).max();
+        Ok(CutLimits { bytes, covers: covers.filter(|_| self.fault() == Fault::Block) })
+    }
+
+    /// Returns the reason why no cut is possible: the smallest possible request fills the window, or there is nothing to
+    /// gain.
+    fn why_not(&self, task: &Task<'_, '_>) -> Error {
+        let SmallestRequest { system, tools, kept } = task.smallest();
+        let is_full = |budget: &Budget| {
+            self.fault() == Fault::Tokens && system + tools + kept >= budget.window
+        };
+        match self.budget.filter(is_full) {
+            Some(Budget { window, .. }) => Error::new(
+                Exit::Overflow,
+                format!(
+                    "the request cannot fit: the system prompt ({system} tokens), the tools ({tools} tokens) and the newest messages ({kept} tokens) alone fill the window of {window} tokens{}",
+                    largest(task)
+                ),
+            ),
+            None => Error::new(Exit::NoGain, nothing_to_gain(task)),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::cli::model::ModelArgs;
 use crate::cli::now;
 use crate::compact::attempts::Attempts;
 use crate::compact::call_budget::CallBudget;
-use crate::compact::pieces;
+use crate::compact::{BYTES_PER_TOKEN, pieces};
 use crate::estimate::{Budget, Gauge};
 pub use models::{SummariserArgs, Via};
 pub use writer::Writer;
@@ -44,11 +44,15 @@ impl SummaryModel {
     }
 
     /// Returns the limits on its requests. The summary may have at most `most` tokens, and at most a quarter of the
-    /// window.
+    /// window. A limit in bytes also limits the tokens.
     #[must_use]
     pub fn limits(&self, gauge: Gauge, most: u64, calls: usize) -> pieces::PieceLimits {
         let summary = self.window.map_or(most, |budget| most.min(budget.window / 4));
         let room = self.window.map(|b| b.window.saturating_sub(summary + b.margin));
+        // Without a clock, no limit is known.
+        let bytes = self.model.byte_limit().ok().flatten();
+        let by_bytes = bytes.map(|limit| limit.most() / BYTES_PER_TOKEN);
+        let room = room.into_iter().chain(by_bytes).min();
         pieces::PieceLimits { gauge, room, summary, calls }
     }
 

@@ -145,7 +145,7 @@ impl Writer<'_> {
         let ended = process::run(command, &self.arguments(most_tokens), line.into_bytes(), limits)?;
         match ended.exit() {
             Some(Exit::Done | Exit::CutOff) => read_reply(command, &ended.stdout).map(Some),
-            Some(Exit::Overflow) => Ok(None),
+            Some(Exit::Overflow | Exit::TooLarge) => Ok(None),
             _ => Err(ended.failure(command, "cannot get a summary")),
         }
     }

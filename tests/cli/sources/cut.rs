@@ -77,7 +77,7 @@ fn v52_a_message_that_is_too_large_by_itself_is_reported() {
     let sandbox = with_model();
     let messages = lines(&[("user", words(9000))]);
     run(&sandbox, &["--window", "8000", "--emergency"], &messages)
-        .code(5)
+        .code(3)
         .stdout("")
         .stderr(contains("(record 'id0') alone has 11"));
     assert_eq!(calls(&sandbox), 0);

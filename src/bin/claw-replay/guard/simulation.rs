@@ -5,7 +5,7 @@
 //! or the request still does not fit, results are shortened; if it still does not fit, the old part is summarised
 //! again. Each summary has the maximum length that claw-compact would accept.
 
-use clawutils::compact::cut::CutRule;
+use clawutils::compact::cut::{CutLimits, CutRule};
 use clawutils::compact::pieces::{PieceLimits, Pieces};
 use clawutils::compact::request::{PROMPT, SummaryPrompt};
 use clawutils::compact::{CutPlan, KEEP_USER, Task};
@@ -258,6 +258,7 @@ impl<'s> Simulation<'s> {
             target: Some(target),
             keep_user: KEEP_USER,
             rule: CutRule::default(),
+            limits: CutLimits::default(),
         };
         let planned = task.plan_weighed(self.weights.clone())?;
         let size = |opening: &[Message<'_>]| {
