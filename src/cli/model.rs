@@ -192,7 +192,10 @@ impl ModelArgs {
     /// Fails if the clock cannot be read.
     pub fn byte_limit(&self) -> anyhow::Result<Option<ByteLimit>> {
         let sizes = self.sizes()?;
-        let documented = bytes::documented(self.provider().name(), &self.endpoint());
+        // Without a name or a key, the provider is only a default.
+        let has_key = || Provider::BY_KEY.into_iter().any(|provider| provider.has_key(ENVIRONMENT));
+        let provider = Some(self.provider()).filter(|_| self.provider.is_some() || has_key());
+        let documented = provider.and_then(|it| bytes::documented(it.name(), &self.endpoint()));
         let documented = documented.filter(|limit| sizes.accepted.is_none_or(|it| it <= *limit));
         Ok(documented.into_iter().chain(sizes.limit).min().map(ByteLimit))
     }

@@ -1,10 +1,7 @@
 //! The size of a request in bytes, and the largest request that a provider accepts.
 
 use crate::estimate::Request;
-use crate::json;
 
-/// The bytes of a request body besides the messages, the system prompt and the tools: names, settings, brackets.
-const FRAME: u64 = 512;
 /// The part of a limit that is kept free: a twentieth, because bodies differ between protocols. A request that is made
 /// smaller gets twice as much room, so that the next turn need not be.
 const MARGIN: u64 = 20;
@@ -41,12 +38,12 @@ pub fn documented(provider: &str, address: &str) -> Option<u64> {
     DOCUMENTED.iter().find(is_it).map(|row| row.bytes)
 }
 
-/// Returns the size of a request in bytes, to within the differences between protocols.
+/// Returns the size of a request in bytes: messages, system prompt and tools, without what a protocol adds.
 #[must_use]
 pub fn of(request: Request<'_, '_>) -> u64 {
     let messages = request.messages.iter().map(|message| message.json_length() as u64 + 1);
-    let system = request.system.map_or(0, |text| json::quote(text).len() as u64);
-    messages.sum::<u64>() + system + request.tools.map_or(0, str::len) as u64 + FRAME
+    let length = |text: Option<&str>| text.map_or(0, str::len) as u64;
+    messages.sum::<u64>() + length(request.system) + length(request.tools)
 }
 
 /// A limit on the size of a request, in bytes.
@@ -130,7 +127,7 @@ mod tests {
         let text = r#"{"role":"user","content":"hi"}"#;
         let messages = messages::read("t", text.as_bytes()).unwrap();
         let request = Request { messages: &messages, system: Some("a\"b"), ..Request::default() };
-        assert_eq!(of(request), text.len() as u64 + 1 + 6 + FRAME);
+        assert_eq!(of(request), text.len() as u64 + 1 + 3);
     }
 
     #[test]

@@ -126,8 +126,6 @@ impl Estimate {
         let (anchor, unused) = counted::find(&request, system + tools, &weights);
         let is_scaled = anchor.is_none() && method == Method::Script;
         let scale = scale_of(request.messages, weigher.basis()).filter(|_| is_scaled);
-        let json = |text: Option<&str>| text.map_or(0, str::len);
-        let bytes: usize = request.messages.iter().map(|message| message.json_length() + 1).sum();
         Estimate {
             tokens: size(anchor, scale.unwrap_or_default(), weight),
             unmeasured: tokens(weight),
@@ -136,7 +134,7 @@ impl Estimate {
             scale,
             unused,
             items,
-            bytes: (bytes + json(request.system) + json(request.tools)) as u64,
+            bytes: bytes::of(request),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Formats an estimate as text and as JSON.
 
-use crate::estimate::Unused;
-use crate::estimate::{Budget, Estimate, Family, Model};
+use crate::estimate::bytes::ByteLimit;
+use crate::estimate::{Budget, Estimate, Family, Model, Unused};
 use crate::json::write::Members;
 use crate::messages::Message;
 use crate::printable::printable;
@@ -77,14 +77,22 @@ pub fn too_large(estimate: &Estimate, budget: Budget) -> String {
     )
 }
 
-/// Returns the estimate as one JSON object: measured and estimated tokens, tokens by part, the window if it is known,
-/// the largest records, and each message.
+/// Returns the error for a request with too many bytes.
+#[must_use]
+pub fn too_many_bytes(estimate: &Estimate, limit: ByteLimit) -> String {
+    let (bytes, ByteLimit(most)) = (estimate.bytes, limit);
+    format!("too many bytes: {bytes}, limit {most} less a margin of {}", most - limit.most())
+}
+
+/// Returns the estimate as one JSON object: measured and estimated tokens, tokens by part, the window and the limit in
+/// bytes if they are known, the largest records, and each message.
 #[must_use]
 pub fn json(
     estimate: &Estimate,
     messages: &[Message<'_>],
     model: Option<Model<'_>>,
     budget: Option<Budget>,
+    most_bytes: Option<ByteLimit>,
 ) -> String {
     let mut numbers = vec![
         ("tokens", estimate.tokens),
@@ -94,6 +102,7 @@ pub fn json(
     ];
     numbers.extend(estimate.parts().map(|(part, tokens)| (part.name(), tokens)));
     numbers.push(("bytes", estimate.bytes));
+    numbers.extend(most_bytes.map(|limit| ("bytes_limit", limit.0)));
     numbers.extend(estimate.unused.map(|unused| ("unused", unused.count())));
     if let Some(budget) = budget {
         numbers.extend([

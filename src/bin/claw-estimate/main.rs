@@ -47,7 +47,7 @@ struct Args {
     /// Also list tokens by part, one per line, then the largest records
     #[arg(long, conflicts_with = "json")]
     parts: bool,
-    /// Exit with 3 if the estimate reaches the window less the reserve
+    /// Exit with 3 if the estimate reaches the window less the reserve, and with 4 if the request has too many bytes
     #[arg(long)]
     check: bool,
     /// Write a table of models with a factor for each model that has counts in a transcript
@@ -86,14 +86,19 @@ fn main() -> ExitCode {
         if let Some(counted) = counted {
             estimate.measure_all(counted);
         }
-        log.unused_count(estimate.unused);
-        let budget = match args.check {
+        let limit = args.model.byte_limit()?;
+        let heavy = limit.filter(|limit| args.check && !limit.fits(estimate.bytes));
+        let budget = match args.check && limit.is_none() {
             true => Some(args.budget.known_budget(&args.model, None)?),
             false => args.budget.budget(&args.model, None)?,
         };
+        // Where only the bytes are checked, the count does not matter.
+        if budget.is_some() || !args.check {
+            log.unused_count(estimate.unused);
+        }
         let mut out = Output::open();
         let line = match (args.json, args.bar, budget) {
-            (true, _, budget) => report::json(&estimate, &messages, model, budget),
+            (true, _, budget) => report::json(&estimate, &messages, model, budget, limit),
             (_, true, Some(budget)) => report::bar(&estimate, budget),
             (_, true, None) => report::without_window(&estimate),
             _ => estimate.tokens.to_string(),
@@ -104,6 +109,9 @@ fn main() -> ExitCode {
             writeln!(out, "{line}").context("cannot write '<stdout>'")?;
         }
         out.finish()?;
+        if let Some(limit) = heavy {
+            return exit::fail(Exit::TooLarge, report::too_many_bytes(&estimate, limit));
+        }
         match budget.filter(|budget| args.check && estimate.tokens >= budget.trigger()) {
             Some(budget) => exit::fail(Exit::Overflow, report::too_large(&estimate, budget)),
             None => Ok(Exit::Done),
