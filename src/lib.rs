@@ -46,6 +46,7 @@ pub mod usage; // the tokens that providers counted, and their cost
 pub mod estimate; // messages → tokens; the only module that counts them
 pub mod truncate; // messages → smaller messages, by shortening tool results
 pub mod compact; // messages → a cut, a summary request, and messages with the summary in place of the old ones
+pub mod guard; // a refusal → the stage that may cure it
 pub mod checkpoint; // messages → a request for an early summary when one is due, and its reply → a record
 pub mod provider; // messages → a reply as records, or a classified failure
 pub mod exec; // tool calls → tool results, by running tools

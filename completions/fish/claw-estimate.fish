@@ -31,7 +31,7 @@ complete -c claw-estimate -l profile -d 'Profile of the configuration file to us
 complete -c claw-estimate -l json -d 'Write a breakdown as one JSON object'
 complete -c claw-estimate -l bar -d 'Write a bar that shows how full the context window is'
 complete -c claw-estimate -l parts -d 'Also list tokens by part, one per line, then the largest records'
-complete -c claw-estimate -l check -d 'Exit with 3 if the estimate reaches the window less the reserve'
+complete -c claw-estimate -l check -d 'Exit with 3 if the estimate reaches the window less the reserve, and with 4 if the request has too many bytes'
 complete -c claw-estimate -l calibrate -d 'Write a table of models with a factor for each model that has counts in a transcript'
 complete -c claw-estimate -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-estimate -s V -l version -d 'Print version'

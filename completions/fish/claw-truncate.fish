@@ -21,6 +21,6 @@ complete -c claw-truncate -l log -d 'Format of the diagnostics on standard error
 json\t'One JSON object per diagnostic'"
 complete -c claw-truncate -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-truncate -l profile -d 'Profile of the configuration file to use' -r -f
-complete -c claw-truncate -l record -d 'Write truncation records for claw-append instead of messages'
+complete -c claw-truncate -l record -d 'Write truncation and omission records for claw-append instead of messages'
 complete -c claw-truncate -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-truncate -s V -l version -d 'Print version'

@@ -2,8 +2,8 @@
 //!
 //! If the refusal names a place, that block is to blame; for thinking, all thinking of its message. Otherwise the words of the
 //! refusal decide whether thinking or images are suspected. Suspects are tried in groups, and each refusal leads to the
-//! next group that is not left out yet: first what is new since the last reply, because the provider accepted the request before it,
-//! and media first.
+//! next group that is not left out yet: first what is new since the last reply, because the provider accepted the request
+//! before it, and media first. Old results are suspected only if it is certain that a block is to blame.
 
 use super::TruncateOutcome;
 use super::bytes;
@@ -52,8 +52,13 @@ fn groups(messages: &[Message<'_>], refused: &Refused) -> Vec<Vec<BlockPlace>> {
         true => thinking.into_iter().chain(media),
         false => media.into_iter().chain(thinking),
     };
-    let results = [all(messages, new, results), all(messages, 0, results)];
-    [named, called.unwrap_or_default()].into_iter().chain(suspected).chain(results).collect()
+    let mut groups = vec![named, called.unwrap_or_default()];
+    groups.extend(suspected);
+    groups.push(all(messages, new, results));
+    if !refused.is_likely {
+        groups.push(all(messages, 0, results));
+    }
+    groups
 }
 
 /// Returns the blocks at a place that a refusal names. The text of the last prompt is never one of them, because without it

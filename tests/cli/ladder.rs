@@ -29,13 +29,7 @@ fn branches() -> Vec<Branch> {
         ("results are shortened", builds(), vec![over()], &[], 0),
         ("the old part is summarised", builds(), vec![over(), over()], &[], 0),
         ("nothing to shorten", chat(), vec![over()], &[], 0),
-        (
-            "nothing helps",
-            builds(),
-            vec![over(), over(), Step::text("They built."), over()],
-            &[],
-            3,
-        ),
+        ("nothing helps", chat(), vec![over(), Step::text("Done.")], &["--no-fallback"], 3),
         (
             "nothing to shorten or summarise",
             Conversation::new().user("x").assistant("y"),

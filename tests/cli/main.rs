@@ -106,3 +106,5 @@ mod truncate;
 mod turn;
 #[cfg(feature = "http")]
 mod unattended;
+#[cfg(feature = "http")]
+mod wedges;

@@ -511,7 +511,11 @@ fn meta_lists_the_records_of_a_message() {
     assert_eq!(metas[0], json!({"id": "u1", "offset": ask.0, "end": ask.1}));
     let usage: Value = serde_json::from_str(usage).expect("JSON");
     assert_eq!(metas[1], json!({"id": "r1", "offset": answer.0, "end": answer.1, "usage": usage}));
-    assert_eq!(metas[3], json!({"id": "r2", "offset": look.0, "end": called.1}));
+    let sources = json!([{"at": 1, "record": "c2"}]);
+    assert_eq!(
+        metas[3],
+        json!({"id": "r2", "offset": look.0, "end": called.1, "sources": sources})
+    );
     let results = json!([{"tool_use_id": "t2", "record": "o2"}]);
     assert_eq!(metas[4], json!({"id": "o2", "offset": out.0, "end": out.1, "results": results}));
     let plain = rebuild(&text, &[]);

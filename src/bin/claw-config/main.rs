@@ -9,6 +9,7 @@ mod plan;
 mod program;
 mod scripts;
 mod shell;
+mod step;
 mod value;
 
 use all::All;
@@ -57,6 +58,7 @@ enum Command {
     Check,
     Export(export::Export),
     Shell(shell::Shell),
+    Step(step::Step),
     /// Write a diagnostic to standard error, in the format of --log
     Say {
         /// Name of the program that the diagnostic is from
@@ -67,10 +69,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // The definitions of all settings take 2 ms to build. The two commands that scripts run do not need them, and
+    // The definitions of all settings take 2 ms to build. The commands that scripts run do not need them, and
     // neither does --help, which hides the options of other programs.
     let needs_no_settings = |word: OsString| {
-        ["shell", "say", "--help", "-h", "--version", "-V"].iter().any(|known| word == *known)
+        ["shell", "say", "step", "--help", "-h", "--version", "-V"]
+            .iter()
+            .any(|known| word == *known)
     };
     cli::run(
         "claw-config",
@@ -93,6 +97,7 @@ fn run<S: clap::Args>() -> anyhow::Result<Exit> {
         Command::Check => check::check(&given, log),
         Command::Export(export) => export.run(),
         Command::Shell(shell) => shell.run(options(&Args::<S>::command(), &given)),
+        Command::Step(step) => step.run(),
         Command::Say { program, text } => {
             diagnostics::say(&program, &text);
             Ok(Exit::Done)

@@ -8,7 +8,7 @@ use clawutils::settings::{Origin, Setting, SettingValue};
 use std::ffi::{OsStr, OsString};
 
 /// Returns a shell script with the settings that are not at their defaults and the pipelines that the turn would run.
-pub fn plan(args: &Turn, decided: &[(Setting, SettingValue)], has_window: bool) -> String {
+pub fn plan(args: &Turn, decided: &[(Setting, SettingValue)], has_limit: bool) -> String {
     let mut script = String::new();
     for (setting, value) in decided {
         if value.origin != Origin::Default && !value.texts.is_empty() {
@@ -20,7 +20,7 @@ pub fn plan(args: &Turn, decided: &[(Setting, SettingValue)], has_window: bool) 
             script.push_str(&format!("export {}={}\n", setting.variable, shown(&text)));
         }
     }
-    for (comment, command) in steps(args, has_window) {
+    for (comment, command) in steps(args, has_limit) {
         script.push_str(&format!("# {comment}\n{command}\n"));
     }
     script
@@ -30,7 +30,7 @@ pub fn plan(args: &Turn, decided: &[(Setting, SettingValue)], has_window: bool) 
 type Step = (&'static str, String);
 
 /// Returns the steps of the turn.
-fn steps(args: &Turn, has_window: bool) -> Vec<Step> {
+fn steps(args: &Turn, has_limit: bool) -> Vec<Step> {
     let settings = &args.settings;
     let session = session(args);
     let rebuild = format!("claw-rebuild --meta -- {session}");
@@ -40,8 +40,8 @@ fn steps(args: &Turn, has_window: bool) -> Vec<Step> {
     let steps = [
         prompt(args, &session),
         step(
-            settings.turn.proactive && has_window,
-            "if the estimate reaches the window less the reserve (status 3), summarise before the call",
+            settings.turn.proactive && has_limit,
+            "if the estimate reaches the window less the reserve (status 3), summarise before the call; if the bytes reach their limit (status 4), leave images out",
             format!("{rebuild} | claw-estimate --check"),
         ),
         step(
@@ -51,12 +51,12 @@ fn steps(args: &Turn, has_window: bool) -> Vec<Step> {
         ),
         step(
             settings.turn.guard,
-            "on an overflow (status 3): shorten tool results, and call again",
+            "while a refusal is about tokens (status 3), bytes (4) or a block (76): shorten results or leave blocks out, and call again",
             format!("{rebuild} | claw-truncate --record | {append}"),
         ),
         step(
             settings.turn.guard,
-            "on a second overflow: summarise the old part, and call again",
+            "if that is not enough: summarise the old part, and call again",
             format!("{rebuild} | claw-compact --record | {append}"),
         ),
         step(

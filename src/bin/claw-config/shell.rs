@@ -201,10 +201,10 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
     if settings.limit_turns.limit_turns == Some(0) {
         return fail(Exit::Usage, "invalid value '0' for --limit-turns: use 1 or more");
     }
-    let has_window = check(settings)?;
+    let has_limit = check(settings)?;
     set_attached(&args.attach, text)?;
     if args.dry_run {
-        let plan = plan(args, decided, has_window);
+        let plan = plan(args, decided, has_limit);
         text.add("printf '%s' ").add(quoted(plan.as_ref())).add("\nexit 0\n");
         return Ok(());
     }
@@ -216,7 +216,7 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
     let uses_claw_call = settings.call.command.contains("claw-call");
     text.set_switch("stream", args.reply.stream && uses_claw_call);
     text.set_switch("markdown", args.reply.markdown);
-    text.set_switch("proactive", settings.turn.proactive && has_window);
+    text.set_switch("proactive", settings.turn.proactive && has_limit);
     text.set_switch("guard", settings.turn.guard);
     text.set_switch("checkpoint", settings.due.checkpoint);
     text.set_switch("retry", settings.turn.retry);
@@ -295,10 +295,10 @@ fn described(model: &ModelArgs) -> String {
     }
 }
 
-/// Checks everything that would otherwise fail only after the prompt is stored. Returns true if the window is
-/// known.
+/// Checks everything that would otherwise fail only after the prompt is stored. Returns true if the window or the limit in
+/// bytes is known.
 fn check(settings: &TurnSettings) -> anyhow::Result<bool> {
-    let has_window = check_values(settings)?;
+    let has_limit = check_values(settings)?;
     let TurnSettings { model, call, .. } = settings;
     if settings.request.tools.is_some() {
         settings.place.workspace.require()?;
@@ -317,10 +317,11 @@ fn check(settings: &TurnSettings) -> anyhow::Result<bool> {
             return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL");
         }
     }
-    Ok(has_window)
+    Ok(has_limit)
 }
 
-/// Checks the values of settings and the files that they name. Returns true if the window is known.
+/// Checks the values of settings and the files that they name. Returns true if the window or the limit
+/// in bytes is known.
 fn check_values(settings: &TurnSettings) -> anyhow::Result<bool> {
     let TurnSettings { model, request, budget, call, .. } = settings;
     request.read()?;
@@ -333,7 +334,7 @@ fn check_values(settings: &TurnSettings) -> anyhow::Result<bool> {
         Directory::open(tools)?;
     }
     check_command(&call.command)?;
-    Ok(budget.is_some())
+    Ok(budget.is_some() || model.byte_limit()?.is_some())
 }
 
 /// Explains how to choose a provider.

@@ -219,6 +219,12 @@ impl FakeProvider {
         self
     }
 
+    /// Refuses each legal request for which `why` returns a step, with that step.
+    pub fn refusing(self, why: fn(&Value) -> Option<Step>) -> FakeProvider {
+        self.shared.state().refuses = Some(why);
+        self
+    }
+
     /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -323,6 +329,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     window: Option<u64>,
+    refuses: Option<fn(&Value) -> Option<Step>>,
     steps: VecDeque<Step>,
     requests: Vec<Recorded>,
 }
@@ -358,7 +365,8 @@ impl Shared {
                 } else if let Some((violation, body)) = overflow(asked, window) {
                     (Act::Send(asked.json(violation.status, &body)), Some(violation))
                 } else {
-                    let step = state.steps.pop_front();
+                    let refused = state.refuses.and_then(|why| why(asked.body));
+                    let step = refused.or_else(|| state.steps.pop_front());
                     (step.map_or_else(|| Act::default(asked), |s| act(s, asked, window)), None)
                 }
             }

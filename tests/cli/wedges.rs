@@ -1,0 +1,288 @@
+//! Sessions with something in them that the provider refuses on every turn: the guard removes it once, the next turn is
+//! not refused, the transcript keeps the original, and undo brings it back.
+
+use predicates::str::contains;
+use serde_json::{Value, json};
+
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::{AssertExt, Cmd, Sandbox};
+use crate::conversations::{Conversation, append};
+
+fn image(bytes: usize) -> Value {
+    let data = "iVBO".repeat(bytes / 4);
+    json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn user(content: Value) -> Value {
+    json!({"type": "user", "content": content})
+}
+
+fn thought(text: &str) -> Value {
+    let thinking = json!({"type": "thinking", "thinking": text, "signature": "signed-elsewhere"});
+    json!({"type": "assistant", "content": [thinking, json!({"type": "text", "text": "Let me look."})]})
+}
+
+/// Returns the place of the first block, or item of a result, that `is` accepts.
+fn place(body: &Value, is: fn(&Value) -> bool) -> Option<String> {
+    for (m, message) in body["messages"].as_array()?.iter().enumerate() {
+        for (b, block) in message["content"].as_array().into_iter().flatten().enumerate() {
+            if is(block) {
+                return Some(format!("messages.{m}.content.{b}"));
+            }
+            for (p, part) in block["content"].as_array().into_iter().flatten().enumerate() {
+                if is(part) {
+                    return Some(format!("messages.{m}.content.{b}.tool_result.content.{p}"));
+                }
+            }
+        }
+    }
+    None
+}
+
+fn refused(message: &str) -> Step {
+    Step::error(400, "invalid_request_error", message)
+}
+
+fn is_image(block: &Value) -> bool {
+    block["type"] == "image"
+}
+
+fn is_document(block: &Value) -> bool {
+    block["type"] == "document"
+}
+
+fn is_thinking(block: &Value) -> bool {
+    block["type"] == "thinking"
+}
+
+fn has_poison(block: &Value) -> bool {
+    block["input"]["poison"].is_string()
+        || block["text"] == "poison"
+        || block["content"] == "poison"
+}
+
+/// A session, and what its provider refuses.
+type Wedge = (&'static str, Conversation, fn(&Value) -> Option<Step>);
+
+fn wedges() -> Vec<Wedge> {
+    let shots = |count: usize, bytes: usize| {
+        (0..count).fold(Conversation::new(), |it, n| {
+            it.user(&format!("Step {n}."))
+                .tool(json!([text("shot"), image(bytes)]))
+                .assistant("I see.")
+        })
+    };
+    let document = json!({"type": "document", "source": {"type": "base64",
+        "media_type": "application/pdf", "data": "aGVsbG8="}});
+    let thoughts = || {
+        Conversation::new()
+            .user("Begin.")
+            .record(thought("one"))
+            .call("shot", json!({}))
+            .result("done")
+            .record(thought("two"))
+            .user("Go on.")
+            .assistant("I see.")
+    };
+    vec![
+        ("an image at a place", shots(2, 4000), |body| {
+            let place = place(body, is_image)?;
+            Some(refused(&format!(
+                "{place}.image.source.base64.data: At least one of the image dimensions exceed max allowed size: 8000 pixels"
+            )))
+        }),
+        ("an image without a place", shots(2, 4000), |body| {
+            place(body, is_image).map(|_| refused("Could not process image"))
+        }),
+        (
+            "an image in a prompt",
+            Conversation::new()
+                .record(user(json!([text("Look."), image(4000)])))
+                .assistant("I see."),
+            |body| {
+                let place = place(body, is_image)?;
+                Some(refused(&format!(
+                    "{place}.image.source.base64: image exceeds 5 MB maximum: 7340032 bytes > 5242880 bytes"
+                )))
+            },
+        ),
+        (
+            "a document",
+            Conversation::new().user("Begin.").tool(json!([document])).assistant("I see."),
+            |body| {
+                let place = place(body, is_document)?;
+                Some(refused(&format!(
+                    "{place}.document.source.base64.data: The PDF specified was not valid."
+                )))
+            },
+        ),
+        (
+            "a document without a place",
+            Conversation::new().user("Begin.").tool(json!([document])).assistant("I see."),
+            |body| place(body, is_document).map(|_| refused("The PDF specified was not valid.")),
+        ),
+        ("thinking at places", thoughts(), |body| {
+            let place = place(body, is_thinking)?;
+            Some(refused(&format!("{place}: Invalid `signature` in `thinking` block")))
+        }),
+        ("thinking without a place", thoughts(), |body| {
+            place(body, is_thinking).map(|_| refused("Invalid signature in thinking block"))
+        }),
+        (
+            "an input",
+            Conversation::new()
+                .user("Begin.")
+                .assistant("I look.")
+                .call("f", json!({"poison": "x"}))
+                .result("done")
+                .assistant("I see."),
+            |body| {
+                let place = place(body, has_poison)?;
+                Some(refused(&format!(
+                    "{place}.tool_use.input: Input should be a valid dictionary"
+                )))
+            },
+        ),
+        (
+            "a result",
+            Conversation::new().user("Begin.").tool("poison").assistant("I see."),
+            |body| {
+                let place = place(body, has_poison)?;
+                Some(refused(&format!("{place}.tool_result.content: not accepted")))
+            },
+        ),
+        (
+            "a text",
+            Conversation::new()
+                .record(user(json!([text("Look."), text("poison")])))
+                .assistant("I see."),
+            |body| {
+                let place = place(body, has_poison)?;
+                Some(refused(&format!("{place}.text: not accepted")))
+            },
+        ),
+        ("bytes, as the API says it", shots(12, 60_000), |body| {
+            let is_large = body.to_string().len() > 300_000;
+            is_large
+                .then(|| Step::error(413, "request_too_large", "Request exceeds the maximum size"))
+        }),
+        ("bytes, as a gateway says it", shots(12, 60_000), |body| {
+            let headers = vec![("content-type".to_owned(), "text/html".to_owned())];
+            let page = "<html><head><title>413 Request Entity Too Large</title></head></html>";
+            let is_large = body.to_string().len() > 300_000;
+            is_large.then(|| Step::Raw { status: 413, headers, body: page.into() })
+        }),
+    ]
+}
+
+fn turn(sandbox: &Sandbox, provider: &FakeProvider, prompt: &str) -> Cmd {
+    let args = ["--no-checkpoint", "--max-retries", "0", "-m", prompt, "s.jsonl"];
+    sandbox.cmd("claw-turn").envs(provider.env()).args(args)
+}
+
+fn rebuild(sandbox: &Sandbox, file: &str) -> String {
+    sandbox.cmd("claw-rebuild").arg(file).assert().success().stdout_text()
+}
+
+#[test]
+fn no_session_stays_wedged() {
+    for (name, conversation, refuses) in wedges() {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().refusing(refuses));
+        conversation.append(&sandbox, "s.jsonl");
+        let before = sandbox.read("s.jsonl");
+        let run = turn(&sandbox, &provider, "What now?").assert();
+        assert!(run.get_output().status.success(), "{name}: {}", run.stderr_text());
+        let first = provider.requests();
+        assert!((2..=8).contains(&first.len()), "{name}: {} calls", first.len());
+        assert!(first.windows(2).all(|pair| pair[0].body != pair[1].body), "{name}");
+        let told = run.stderr_text();
+        assert!(
+            told.contains("claw-truncate: left out ") && told.contains("claw-rebuild --record "),
+            "{name}: {told}"
+        );
+        // The next turn is not refused.
+        turn(&sandbox, &provider, "And now?").assert().success().stderr("");
+        assert_eq!(provider.requests().len(), first.len() + 1, "{name}");
+        assert!(sandbox.read("s.jsonl").starts_with(&before), "{name}");
+        provider.all_legal();
+        // Undo brings everything back.
+        let records = sandbox.read_json("s.jsonl");
+        let is_view =
+            |record: &&Value| record["type"] != "omission" && record["type"] != "truncation";
+        let plain: String = records.iter().filter(is_view).map(|it| format!("{it}\n")).collect();
+        sandbox.write("plain.jsonl", plain);
+        loop {
+            let undo = sandbox.cmd("claw-rebuild").args(["--undo", "cut", "s.jsonl"]).assert();
+            if undo.get_output().status.code() == Some(5) {
+                break;
+            }
+            append(&sandbox, "s.jsonl", undo.success().stdout_text());
+        }
+        assert_eq!(rebuild(&sandbox, "s.jsonl"), rebuild(&sandbox, "plain.jsonl"), "{name}");
+        sandbox.cmd("claw-check").arg("s.jsonl").assert().success();
+    }
+}
+
+#[test]
+fn steps_that_do_not_help_against_a_block_are_undone() {
+    let provider = FakeProvider::new().refusing(|_| Some(refused("Could not process image")));
+    let sandbox = Sandbox::new();
+    let result = json!([text("shot"), image(4000)]);
+    Conversation::new().user("Begin.").tool(result).assistant("I see.").append(&sandbox, "s.jsonl");
+    let before = rebuild(&sandbox, "s.jsonl");
+    let run = turn(&sandbox, &provider, "What now?").assert().code(76);
+    let told = run.stderr_text();
+    assert!(told.contains("no step cured the refusal, so the steps are undone"), "{told}");
+    assert!(told.contains("change the model or a setting, or undo the turn"), "{told}");
+    assert!(rebuild(&sandbox, "s.jsonl").starts_with(&before), "{told}");
+}
+
+#[test]
+fn a_refusal_that_no_step_cures_is_not_repeated() {
+    for message in ["temperature: Input should be less than 1", "model: unknown-model"] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(refused(message));
+        Conversation::plain(6, 20).append(&sandbox, "s.jsonl");
+        turn(&sandbox, &provider, "Hello?").assert().code(76);
+        assert_eq!(provider.requests().len(), 1, "{message}");
+    }
+}
+
+#[test]
+fn a_limit_in_bytes_that_is_known_costs_no_call() {
+    let provider = FakeProvider::new().refusing(|body| {
+        let is_large = body.to_string().len() > 300_000;
+        is_large.then(|| Step::error(413, "request_too_large", "Request exceeds the maximum size"))
+    });
+    let sandbox = Sandbox::new();
+    let shots = (0..12).fold(Conversation::new(), |it, n| {
+        it.user(&format!("Step {n}."))
+            .tool(json!([text("shot"), image(60_000)]))
+            .assistant("I see.")
+    });
+    shots.append(&sandbox, "s.jsonl");
+    let line = json!({"endpoint": provider.url(), "limit_bytes": 300_000, "ts": 1_767_225_600});
+    sandbox.write("state/sizes.jsonl", format!("{line}\n"));
+    let run = turn(&sandbox, &provider, "What now?").assert().success();
+    run.stderr(contains("claw-estimate: too many bytes: "))
+        .stderr(contains("claw-truncate: left out "));
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn a_prompt_that_nothing_can_make_fit_costs_no_call() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    Conversation::plain(6, 20).append(&sandbox, "s.jsonl");
+    sandbox.write("system", "You are careful. ".repeat(2000));
+    let args =
+        ["--no-checkpoint", "--window", "4000", "--system", "system", "-m", "Hi.", "s.jsonl"];
+    let run = sandbox.cmd("claw-turn").envs(provider.env()).args(args).assert().code(3);
+    let run = run.stderr(contains("the request cannot fit: the system prompt (")).stdout("");
+    run.stderr(contains(" tokens) alone fill the window of 4000 tokens"))
+        .stderr(contains("the prompt is kept; change the model or a setting"));
+    assert!(provider.requests().is_empty());
+}
