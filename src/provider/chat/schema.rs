@@ -4,7 +4,8 @@
 //! nested object, `array schema missing items`, and `schema must be a JSON Schema of 'type: "object"'` for an empty
 //! schema (chat completions and Responses, seen in reports from 2023 to 2026).
 
-use crate::json::{Object, elements, write};
+use crate::json::write::{self, Members};
+use crate::json::{Object, elements};
 use std::borrow::Cow;
 
 /// The deepest schema that is completed. Deeper ones are sent as they are.
@@ -21,7 +22,7 @@ pub(super) fn parameters(raw: &str) -> Cow<'_, str> {
     let whole = completed(raw, DEPTH);
     match Object::parse(&whole) {
         Ok(schema) if schema.members().next().is_none() => {
-            Cow::Borrowed(r#"{"type":"object","properties":{}}"#)
+            Cow::Owned(Members::of_type("object").raw("properties", "{}").into_json())
         }
         _ => whole,
     }
