@@ -6,7 +6,7 @@ use crate::exit::Exit;
 /// The most calls in a turn for one reply.
 const MOST_CALLS: usize = 8;
 /// The word for a request that was sent again.
-const SENT: &str = "sent";
+pub const SENT: &str = "sent";
 
 /// A stage of the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use clawutils::compact::{KEEP_USER, SUMMARY_TOKENS, summary_tokens};
-use clawutils::estimate::Budget;
+use clawutils::estimate::bytes::{ByteLimit, documented};
+use clawutils::estimate::{Budget, Fault};
+use clawutils::guard::{SENT, next};
 use clawutils::truncate::{HEAD_RATIO, MAX_FRACTION, TruncateOptions};
 
 use crate::common::{AssertExt, Sandbox};
@@ -71,6 +73,30 @@ fn the_table_of_sizes_is_that_of_the_library() {
     let page = page();
     let rows: Vec<&str> = page.lines().filter(|line| line.contains(" Ta ")).collect();
     assert_eq!(rows, expected);
+}
+
+#[test]
+fn the_limits_in_bytes_are_those_of_the_library() {
+    let limit = |provider: &str, address: &str| {
+        documented(provider, address).map(|bytes| bytes / 1_000_000).expect("a limit")
+    };
+    let [bedrock, vertex] = ["https://bedrock-runtime.aws", "https://x-aiplatform.googleapis.com"]
+        .map(|address| limit("anthropic", address));
+    let google = limit("openai", "https://generativelanguage.googleapis.com/v1beta/openai");
+    let words = format!(
+        "are {} MB for Anthropic ({bedrock} MB on Bedrock, {vertex} MB on Vertex AI), {} MB for OpenAI and {google} MB for Google",
+        limit("anthropic", "https://api.anthropic.com"),
+        limit("openai", "https://api.openai.com/v1"),
+    );
+    let text = joined(&page());
+    assert!(text.contains(&words), "{words}");
+    let margin = 100 - ByteLimit(100).most();
+    assert!(text.contains(&format!("stated in a refusal, less {margin} %")));
+    let below = 100 - ByteLimit(100).target();
+    assert!(text.contains(&format!("until the request is {below} % below the limit")));
+    let calls = 1
+        + (0..).take_while(|sent| next(Fault::Block, false, &vec![SENT; *sent]).is_some()).count();
+    assert_eq!(calls, 8, "the page says: at most eight calls");
 }
 
 #[test]
