@@ -56,6 +56,9 @@ struct Shrink<'m, 'a> {
     omissions: Omissions,
 }
 
+/// The index of an item in a result's content, or `None` for a whole block, and its length in bytes.
+type SizedPart = (Option<usize>, usize);
+
 /// A block that can be left out.
 struct Candidate {
     place: BlockPlace,
@@ -65,7 +68,7 @@ struct Candidate {
 
 impl<'a> Shrink<'_, 'a> {
     /// Leaves out blocks that `find` finds in a block, until the request fits.
-    fn leave_out(&mut self, find: fn(&Block<'a>) -> Vec<(Option<usize>, usize)>) {
+    fn leave_out(&mut self, find: fn(&Block<'a>) -> Vec<SizedPart>) {
         if self.over == 0 {
             return;
         }
@@ -118,7 +121,7 @@ impl<'a> Shrink<'_, 'a> {
 }
 
 /// Returns the images and documents in a block: the index of each in a result, if it is in one, and its length in bytes.
-pub(super) fn media(block: &Block<'_>) -> Vec<(Option<usize>, usize)> {
+pub(super) fn media(block: &Block<'_>) -> Vec<SizedPart> {
     match &block.kind {
         BlockKind::Media => vec![(None, block.raw.len())],
         BlockKind::ToolResult { .. } => {
@@ -132,7 +135,7 @@ pub(super) fn media(block: &Block<'_>) -> Vec<(Option<usize>, usize)> {
     }
 }
 
-fn inputs(block: &Block<'_>) -> Vec<(Option<usize>, usize)> {
+fn inputs(block: &Block<'_>) -> Vec<SizedPart> {
     match &block.kind {
         BlockKind::ToolUse { .. } => vec![(None, block.raw.len())],
         _ => Vec::new(),
