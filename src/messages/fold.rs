@@ -231,7 +231,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     fn user(&mut self, content: Content<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
-        let (mut origins, mut only_results) = (vec![0], false);
+        // The index in the record of each block; `None` for a string, or if it is not needed.
+        let (mut origins, mut only_results) = (None, false);
         let words = match self.left_out(content, record) {
             content @ Content::Text(_) => content,
             Content::Blocks(blocks) => {
@@ -246,14 +247,17 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 for (_, block) in results {
                     self.result_block(block, meta.clone(), record);
                 }
-                let (indices, words) = words.into_iter().unzip();
-                origins = indices;
-                Content::Blocks(words)
+                origins = self.with_meta.then(|| words.iter().map(|(index, _)| *index).collect());
+                Content::Blocks(words.into_iter().map(|(_, block)| block).collect())
             }
         };
         if can_be_sent(&words) {
             let message = self.open_message(Role::User, true, meta);
-            origins.into_iter().for_each(|block| message.note_origin(&record.id, block));
+            let origins: Vec<usize> = origins.unwrap_or_default();
+            match origins.is_empty() {
+                true => message.note_origin(&record.id, 0),
+                false => origins.iter().for_each(|it| message.note_origin(&record.id, *it)),
+            }
             message.content.absorb(words);
         } else if !only_results {
             let what = "a user record has no content; left out";

@@ -1,6 +1,7 @@
 //! The blocks that a refusal blames.
 //!
-//! If the refusal names a place, that block is to blame; for thinking, all thinking of its message. Otherwise the words of the
+//! If the refusal names a place, that block is to blame; for thinking, all thinking of its message. If that does not help, the
+//! rest of the message is suspected, and thinking elsewhere if the words blame it. Without a place, the words of the
 //! refusal decide whether thinking or images are suspected. Suspects are tried in groups, and each refusal leads to the
 //! next group that is not left out yet: first what is new since the last reply, because the provider accepted the request
 //! before it, and media first. Old results are suspected only if it is certain that a block is to blame.
@@ -48,11 +49,19 @@ fn groups(messages: &[Message<'_>], refused: &Refused) -> Vec<Vec<BlockPlace>> {
     let words = refused.message.to_lowercase();
     let thinking = [all(messages, new, thinking), all(messages, 0, thinking)];
     let media = [all(messages, new, media), all(messages, 0, media)];
-    let suspected = match THINKING.iter().any(|word| words.contains(word)) {
+    let blames_thinking = THINKING.iter().any(|word| words.contains(word));
+    let suspected = match blames_thinking {
         true => thinking.into_iter().chain(media),
         false => media.into_iter().chain(thinking),
     };
     let mut groups = vec![named, called.unwrap_or_default()];
+    if !refused.places.is_empty() {
+        // The rest of the messages that were named, and nothing else unless the words blame thinking.
+        let around = |place: &RefusedPlace| named_message(messages, place.message);
+        groups.push(refused.places.iter().flat_map(around).collect());
+        groups.extend(suspected.filter(|_| blames_thinking));
+        return groups;
+    }
     groups.extend(suspected);
     groups.push(all(messages, new, results));
     if !refused.is_likely {
@@ -76,12 +85,17 @@ fn named(messages: &[Message<'_>], place: RefusedPlace) -> Vec<BlockPlace> {
             Some(BlockKind::Thinking { .. }) => in_message(message, place.message, thinking),
             Some(_) => vec![at(index, place.part)],
         },
-        (None, Content::Blocks(_)) => {
-            let finds: [Find; 4] = [media, thinking, results, calls];
-            let groups = finds.map(|find| in_message(message, place.message, find));
-            groups.into_iter().find(|group| !group.is_empty()).unwrap_or_default()
-        }
+        (None, Content::Blocks(_)) => named_message(messages, place.message),
     }
+}
+
+/// Returns the blocks to blame if a refusal names a whole message: its images and documents, or else its thinking, its results or
+/// its calls.
+fn named_message(messages: &[Message<'_>], number: usize) -> Vec<BlockPlace> {
+    let Some(message) = messages.get(number) else { return Vec::new() };
+    let finds: [Find; 4] = [media, thinking, results, calls];
+    let groups = finds.map(|find| in_message(message, number, find));
+    groups.into_iter().find(|group| !group.is_empty()).unwrap_or_default()
 }
 
 /// Returns the images in the result of a call; if there are none, the result; if there is none, the call.

@@ -145,8 +145,10 @@ fn any_block_that_a_refusal_names_is_left_out_and_brought_back() {
 fn the_text_of_the_prompt_is_never_left_out() {
     let sandbox = transcript();
     let last = messages(&sandbox).len() - 1;
-    step(&sandbox, &refused(&json!([{"message": last}])));
-    assert_eq!(messages(&sandbox)[last]["content"], "The prompt.");
+    sandbox.write("failure", refused(&json!([{"message": last}])).to_string());
+    let meta = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).assert().stdout_text();
+    let cmd = sandbox.cmd("claw-truncate").args(["--record", "--failure", "failure"]);
+    cmd.write_stdin(meta).assert().code(5).stdout("");
 }
 
 #[test]

@@ -286,3 +286,21 @@ fn a_prompt_that_nothing_can_make_fit_costs_no_call() {
         .stderr(contains("the prompt is kept; change the model or a setting"));
     assert!(provider.requests().is_empty());
 }
+
+#[test]
+fn an_upload_that_is_cut_off_again_and_again_is_made_smaller() {
+    let provider = FakeProvider::new()
+        .refusing(|body| (body.to_string().len() > 1_200_000).then_some(Step::Drop));
+    let sandbox = Sandbox::new();
+    let shots = (0..8).fold(Conversation::new(), |it, n| {
+        it.user(&format!("Step {n}."))
+            .tool(json!([text("shot"), image(300_000)]))
+            .assistant("I see.")
+    });
+    shots.append(&sandbox, "s.jsonl");
+    let args = ["--no-checkpoint", "--max-retries", "1", "-m", "What now?", "s.jsonl"];
+    let run = sandbox.cmd("claw-turn").envs(provider.env()).args(args).assert().success();
+    let told = run.stderr_text();
+    assert!(told.contains("likely too many bytes: leaving out images"), "{told}");
+    turn(&sandbox, &provider, "And now?").assert().success().stderr("");
+}
