@@ -5,6 +5,7 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
+use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::conversations::{Conversation, append};
 
@@ -303,4 +304,50 @@ fn an_upload_that_is_cut_off_again_and_again_is_made_smaller() {
     let told = run.stderr_text();
     assert!(told.contains("likely too many bytes: leaving out images"), "{told}");
     turn(&sandbox, &provider, "And now?").assert().success().stderr("");
+}
+
+#[test]
+fn an_image_wedges_no_session_on_the_other_protocols() {
+    fn is_sent(value: &Value) -> bool {
+        value.to_string().contains(r#""type":"image_url""#)
+    }
+    let refuses: [(Shape, fn(&Value) -> Option<Step>); 3] = [
+        (Shape::OpenAi, |body| {
+            let why = "You uploaded an unsupported image. Please make sure your image is valid.";
+            is_sent(body).then(|| refused(why))
+        }),
+        (Shape::OpenAi, |body| {
+            let messages = body["messages"].as_array()?;
+            let at = messages.iter().position(is_sent)?;
+            Some(refused(&format!(
+                "Invalid 'messages[{at}].content[1].image_url.url'. Expected a base64-encoded data URL."
+            )))
+        }),
+        (Shape::Ollama, |body| {
+            let has_image = body.to_string().contains("\"images\"");
+            has_image.then(|| {
+                Step::error(400, "", "this model is missing data required for image input")
+            })
+        }),
+    ];
+    for (shape, refuses) in refuses {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().refusing(refuses));
+        Conversation::new()
+            .record(user(json!([text("Look."), image(4000)])))
+            .assistant("I look.")
+            .call("shot", json!({}))
+            .result(json!([text("shot"), image(4000)]))
+            .assistant("I see.")
+            .append(&sandbox, "s.jsonl");
+        let turn = |prompt: &str| {
+            let args = ["--no-checkpoint", "--max-retries", "0", "-m", prompt, "s.jsonl"];
+            sandbox.cmd("claw-turn").envs(provider.env_for(shape)).args(args).assert()
+        };
+        let run = turn("What now?");
+        assert!(run.get_output().status.success(), "{shape:?}: {}", run.stderr_text());
+        let calls = provider.requests().len();
+        turn("And now?").success();
+        assert_eq!(provider.requests().len(), calls + 1, "{shape:?}");
+        provider.all_legal();
+    }
 }
