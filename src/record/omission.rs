@@ -81,7 +81,7 @@ impl Omission {
     }
 }
 
-/// Returns `text` as a single line of at most [`REASON`] characters, without control characters.
+/// Returns `text` as a single line of at most 160 characters, without control characters.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let words: Vec<&str> = text

@@ -66,8 +66,11 @@ fn has_poison(block: &Value) -> bool {
         || block["content"] == "poison"
 }
 
+/// Returns the refusal of a request that the provider does not accept.
+type Refuse = fn(&Value) -> Option<Step>;
+
 /// A session, and what its provider refuses.
-type Wedge = (&'static str, Conversation, fn(&Value) -> Option<Step>);
+type Wedge = (&'static str, Conversation, Refuse);
 
 fn wedges() -> Vec<Wedge> {
     let shots = |count: usize, bytes: usize| {
@@ -311,7 +314,7 @@ fn an_image_wedges_no_session_on_the_other_protocols() {
     fn is_sent(value: &Value) -> bool {
         value.to_string().contains(r#""type":"image_url""#)
     }
-    let refuses: [(Shape, fn(&Value) -> Option<Step>); 3] = [
+    let refuses: [(Shape, Refuse); 3] = [
         (Shape::OpenAi, |body| {
             let why = "You uploaded an unsupported image. Please make sure your image is valid.";
             is_sent(body).then(|| refused(why))
