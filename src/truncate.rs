@@ -15,6 +15,7 @@ mod result;
 
 use crate::estimate::{Gauge, Request, Tally};
 use crate::id::Id;
+use crate::json::Object;
 use crate::messages::Message;
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
@@ -88,6 +89,25 @@ impl TruncateOutcome {
             too_small_gain: next.too_small_gain.filter(|_| self.omissions.count() == 0),
             records: self.records,
             ..self
+        }
+    }
+
+    /// Says how to see what was left out: the ids of the first and the last record. Empty if there are no records.
+    #[must_use]
+    pub fn how_to_see(&self) -> String {
+        let id =
+            |record: &String| Some(Object::parse(record).ok()?.string("record_id")?.into_owned());
+        let mut ids: Vec<String> = self.records.iter().filter_map(id).collect();
+        ids.dedup();
+        match &ids[..] {
+            [] => String::new(),
+            [id] => format!("; all of it: claw-rebuild --record {id}"),
+            [first, .., last] => {
+                let count = ids.len();
+                format!(
+                    "; all of it: claw-rebuild --record ID, for {count} records from {first} to {last}"
+                )
+            }
         }
     }
 
@@ -217,7 +237,7 @@ fn update_meta(messages: &mut [Message<'_>], results: &[ReadResult<'_>], scale: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{Object, quote};
+    use crate::json::quote;
     use crate::messages;
 
     fn conversation(results: &[String]) -> String {

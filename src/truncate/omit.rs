@@ -92,23 +92,6 @@ impl Omissions {
         };
         self.kinds.iter().map(one).collect::<Vec<_>>().join(", ")
     }
-
-    /// Says how to see what was left out: the ids of the first few records. Empty if no record is known.
-    #[must_use]
-    pub fn how_to_see(&self) -> String {
-        let mut ids: Vec<&str> = self.records.iter().map(|it| it.record_id.as_str()).collect();
-        ids.dedup();
-        match ids[..] {
-            [] => String::new(),
-            [id] => format!("; all of it: claw-rebuild --record {id}"),
-            [first, .., last] => {
-                let count = ids.len();
-                format!(
-                    "; all of it: claw-rebuild --record ID, for {count} records from {first} to {last}"
-                )
-            }
-        }
-    }
 }
 
 fn leave_out_block(

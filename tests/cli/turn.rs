@@ -116,7 +116,8 @@ fn v59_an_overflow_shortens_results_and_retries() {
     let run = run.stderr(contains(
         "claw-turn: overflow: shortening tool results\nclaw-truncate: shortened ",
     ));
-    run.stderr(contains(" tokens\n")).stderr(contains("summar").not());
+    run.stderr(contains(" tokens; all of it: claw-rebuild --record ID, for "))
+        .stderr(contains("summar").not());
     assert_eq!(case.assert_no_request_twice().requests(), (2, 0));
     assert!(!case.added("truncation").is_empty() && case.added("compaction").is_empty());
     assert_eq!(case.added("error").len(), 1);

@@ -92,8 +92,8 @@ pub fn report_truncated(
             format!("no result can be shortened{size}")
         }
         (StageOutcome::Skipped, _) => format!("nothing to shorten{size}"),
-        (StageOutcome::Failed, Some(why)) => format!("{}, {why}", what_was_done(outcome)),
-        _ => what_was_done(outcome),
+        (StageOutcome::Failed, Some(why)) => what_was_done(outcome, &format!(", {why}")),
+        _ => what_was_done(outcome, ""),
     };
     let mut members = how.members(outcome.before, outcome.after);
     if let Some((before, after)) = outcome.bytes {
@@ -107,8 +107,8 @@ pub fn report_truncated(
     Ok(Exit::Done)
 }
 
-/// Describes what was done, and how to see what was left out.
-fn what_was_done(outcome: &TruncateOutcome) -> String {
+/// Describes what was done, with a `remark` on the sizes, and how to see what was left out.
+fn what_was_done(outcome: &TruncateOutcome, remark: &str) -> String {
     let TruncateOutcome { before, after, shortened, left_out, omissions, bytes, .. } = outcome;
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let mut done = Vec::new();
@@ -122,6 +122,6 @@ fn what_was_done(outcome: &TruncateOutcome) -> String {
         done.push(format!("left out {}", omissions.describe()));
     }
     let bytes = bytes.map(|(before, after)| format!(", {before} -> {after} bytes"));
-    let (bytes, how) = (bytes.unwrap_or_default(), omissions.how_to_see());
-    format!("{}: {before} -> {after} tokens{bytes}{how}", done.join(", "))
+    let (bytes, how) = (bytes.unwrap_or_default(), outcome.how_to_see());
+    format!("{}: {before} -> {after} tokens{bytes}{remark}{how}", done.join(", "))
 }
