@@ -658,6 +658,69 @@ fn v53_d51_a_reply_that_is_not_a_usable_summary_changes_nothing() {
 }
 
 #[test]
+fn after_a_reply_that_is_no_summary_the_next_source_is_tried() {
+    for (reply, why) in [
+        ("I\u{2019}m sorry, but I can\u{2019}t help with that.", "the model refuses to write one"),
+        ("申し訳ありませんが、お手伝いできません。", "the model refuses to write one"),
+        ("<think>They talked for long.</think>", "it is blank"),
+        ("OK.", "it has only a few words for 6 messages"),
+    ] {
+        let sandbox = with_model();
+        Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
+        sandbox.write("reply", says(reply));
+        let run = compact(&sandbox, &[]).success();
+        assert_eq!(run.json_one()["strategy"], "local", "{reply}");
+        let told = format!("rejected: {why}; trying local");
+        run.stderr(contains(told));
+    }
+}
+
+#[test]
+fn a_summary_request_that_is_too_large_in_bytes_is_halved() {
+    let sandbox = with_model();
+    Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
+    sandbox.write("status.1", "4");
+    compact(&sandbox, &[]).success().stderr(contains("retrying with half of it"));
+    assert!(asked(&sandbox, 2).len() < asked(&sandbox, 1).len());
+}
+
+#[test]
+fn after_a_refusal_because_of_bytes_the_kept_part_has_few_enough() {
+    let sandbox = with_model();
+    let long = "x".repeat(40_000);
+    let conversation =
+        (0..8).fold(Conversation::new(), |it, n| it.user(&format!("wish {n}")).assistant(&long));
+    conversation.append(&sandbox, "s.jsonl");
+    let refused = r#"{"class":"too-large","fault":"bytes","limit_bytes":150000}"#;
+    sandbox.write("failure", refused);
+    let run = compact(&sandbox, &["--failure", "failure"]).success();
+    append(&sandbox, "s.jsonl", run.stdout_text());
+    assert!(rebuild(&sandbox, "s.jsonl").len() < 150_000);
+}
+
+#[test]
+fn after_a_refusal_because_of_a_block_the_summary_covers_it() {
+    for (message, status) in [(6, 0), (1, 0), (11, 5)] {
+        let sandbox = with_model();
+        Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
+        let places = format!(r#"[{{"message":{message}}}]"#);
+        let refused = format!(r#"{{"class":"bad-request","fault":"block","places":{places}}}"#);
+        sandbox.write("failure", refused);
+        let run = compact(&sandbox, &["--failure", "failure"]).code(status);
+        if status == 0 {
+            append(&sandbox, "s.jsonl", run.stdout_text());
+            assert!(!rebuild(&sandbox, "s.jsonl").contains(&format!("answer {message}:")));
+            assert!(calls(&sandbox) == 1);
+        }
+    }
+    let sandbox = with_model();
+    Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
+    sandbox.write("failure", r#"{"class":"bad-request","fault":"none"}"#);
+    let run = compact(&sandbox, &["--failure", "failure"]).code(5);
+    run.stderr(contains("a shorter request would be refused too"));
+}
+
+#[test]
 fn v53_the_status_of_the_called_program_is_passed_on() {
     // After 3 and 4, the request is made smaller.
     for status in [1, 2, 7, 65, 69, 74, 75, 76, 77, 78] {
