@@ -255,8 +255,11 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             let message = self.open_message(Role::User, true, meta);
             let origins: Vec<usize> = origins.unwrap_or_default();
             match origins.is_empty() {
-                true => message.note_origin(&record.id, 0),
-                false => origins.iter().for_each(|it| message.note_origin(&record.id, *it)),
+                true => message.note_origin(&record.id, 0, 0),
+                false => origins
+                    .iter()
+                    .enumerate()
+                    .for_each(|(ahead, it)| message.note_origin(&record.id, *it, ahead)),
             }
             message.content.absorb(words);
         } else if !only_results {
@@ -271,7 +274,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             Content::Blocks(blocks) => blocks,
             text @ Content::Text(_) => {
                 let message = self.open_message(Role::Assistant, continues, meta);
-                message.note_origin(&record.id, 0);
+                message.note_origin(&record.id, 0, 0);
                 message.content.absorb(text);
                 return;
             }
@@ -301,7 +304,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                     if block.is_thinking() {
                         message.thinking = Some(Box::new(RecordName::of(record)));
                     }
-                    message.note_origin(&record.id, index);
+                    message.note_origin(&record.id, index, 0);
                     message.add_block(block);
                 }
             }
@@ -338,7 +341,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             // The count covers only a part of the merged reply.
             meta.drop_count();
         }
-        meta::join(&mut message.meta, meta, 0);
+        meta::join(&mut message.meta, meta, None);
         message
     }
 
@@ -361,7 +364,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let early = self.early.take_first(&id);
         let message = self.open_message(Role::Assistant, self.takes_calls(), meta);
         message.reply.add_call(early.is_some());
-        message.note_origin(&record.id, index);
+        message.note_origin(&record.id, index, 0);
         let (block, call_index) = (message.add_block(block), message.calls.len());
         let place = record.place.clone();
         message.calls.push(PendingCall { id: id.clone(), block, answer: None, early, place });

@@ -49,7 +49,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
         {
             let count = last.content.count();
             last.absorb(content);
-            meta::join(&mut last.meta, meta, count);
+            meta::join(&mut last.meta, meta, Some(count));
             return Ok(());
         }
         match self.open.take() {
@@ -105,7 +105,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
                 Some(answer) => {
                     let (block, meta) = with_call_id(answer, &id);
                     results.push(block);
-                    meta::join(&mut meta_of_results, meta, 0);
+                    meta::join(&mut meta_of_results, meta, None);
                 }
                 // A call at the end may still be answered.
                 None if at_end => {

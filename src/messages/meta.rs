@@ -46,9 +46,15 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Adds the records of `other`, whose blocks were merged into the same message, after the first `at` ones.
-    pub fn join(&mut self, other: Meta, at: usize) {
-        self.join_sources(&other, at);
+    /// Adds the records of `other`. If its blocks were merged into the same message already, they follow the first `at`
+    /// ones.
+    pub fn join(&mut self, other: Meta, at: Option<usize>) {
+        if !other.id.is_empty() && other.offset < self.offset {
+            self.keep_sources();
+        }
+        if let Some(at) = at {
+            self.join_sources(&other, at);
+        }
         if self.id.is_empty() || (!other.id.is_empty() && other.offset < self.offset) {
             self.id = other.id;
             self.offset = other.offset;
@@ -117,8 +123,8 @@ impl Meta {
     }
 }
 
-/// Adds the records of `other`, whose blocks were merged into the same message after the first `at` ones, to `meta`.
-pub fn join(meta: &mut Option<Box<Meta>>, other: Option<Box<Meta>>, at: usize) {
+/// Adds the records of `other` to `meta`, as [`Meta::join`] does.
+pub fn join(meta: &mut Option<Box<Meta>>, other: Option<Box<Meta>>, at: Option<usize>) {
     match (meta, other) {
         (Some(meta), Some(other)) => meta.join(*other, at),
         (meta @ None, other) => *meta = other,
@@ -175,7 +181,7 @@ mod tests {
     #[test]
     fn a_joined_meta_spans_the_records_of_both() {
         let mut a = Meta { id: "b".into(), offset: 50, end: 60, ..Meta::default() };
-        a.join(Meta { id: "a".into(), offset: 10, end: 20, ..Meta::default() }, 1);
+        a.join(Meta { id: "a".into(), offset: 10, end: 20, ..Meta::default() }, Some(1));
         assert_eq!((&*a.id, a.offset, a.end), ("a", 10, 60));
     }
 }

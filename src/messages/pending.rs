@@ -82,32 +82,28 @@ pub(super) struct PendingMessage<'b> {
     pub(super) reply: ReplyState,
     /// The record of its last thinking block. Boxed, because few messages have one.
     pub(super) thinking: Option<Box<RecordName>>,
-    /// For each block, its place in the transcript; empty if the message has no `_meta`.
-    pub(super) origins: Vec<BlockOrigin>,
 }
 
 impl<'b> PendingMessage<'b> {
     pub(super) fn begin(role: Role) -> PendingMessage<'b> {
         let (content, calls, meta) = (Content::nothing(), Vec::new(), None);
-        let (reply, thinking, origins) = (ReplyState::default(), None, Vec::new());
-        PendingMessage { role, content, calls, meta, reply, thinking, origins }
+        let (reply, thinking) = (ReplyState::default(), None);
+        PendingMessage { role, content, calls, meta, reply, thinking }
     }
 
     /// Returns the message with owned data.
     pub(super) fn into_owned(self) -> PendingMessage<'static> {
-        let PendingMessage { role, content, calls, meta, reply, thinking, origins } = self;
+        let PendingMessage { role, content, calls, meta, reply, thinking } = self;
         let calls = calls.into_iter().map(PendingCall::into_owned).collect();
         let content = content.into_owned();
-        PendingMessage { role, content, calls, meta, reply, thinking, origins }
+        PendingMessage { role, content, calls, meta, reply, thinking }
     }
 
-    /// Notes the place in the transcript of the block that is added next.
-    pub(super) fn note_origin(&mut self, record: &str, block: usize) {
-        if self.meta.is_some() {
-            let newest = self.origins.last().map(|origin| &origin.record);
-            let shared = newest.filter(|newest| &***newest == record).cloned();
-            let record = shared.unwrap_or_else(|| Id::from(record));
-            self.origins.push(BlockOrigin { record, block });
+    /// Notes the place in the transcript of the block that is added next. `ahead` is the number of blocks that are added
+    /// before it.
+    pub(super) fn note_origin(&mut self, record: &str, block: usize, ahead: usize) {
+        if let Some(meta) = &mut self.meta {
+            meta.add_source(self.content.count() + ahead, record, block);
         }
     }
 
@@ -155,14 +151,15 @@ impl<'b> PendingMessage<'b> {
     /// Returns the content without blank blocks, and the `_meta`.
     pub(super) fn content(mut self) -> (Content<'b>, Option<Box<Meta>>) {
         if let Content::Blocks(blocks) = &mut self.content {
-            if self.origins.len() >= blocks.len() {
-                let mut blank = blocks.iter().map(Block::is_blank);
-                self.origins.retain(|_| blank.next() == Some(false));
+            if blocks.iter().any(Block::is_blank) {
+                if let Some(meta) = &mut self.meta {
+                    let kept = blocks.iter().enumerate().filter(|(_, block)| !block.is_blank());
+                    let origins: Vec<BlockOrigin> =
+                        kept.map(|(index, _)| meta.origin_of(index)).collect();
+                    meta.set_origins(&origins);
+                }
+                blocks.retain(|block| !block.is_blank());
             }
-            blocks.retain(|block| !block.is_blank());
-        }
-        if let Some(meta) = &mut self.meta {
-            meta.set_origins(&self.origins);
         }
         (self.content, self.meta)
     }

@@ -43,16 +43,25 @@ impl Meta {
 
     /// Sets the places of all blocks of the message.
     pub(in crate::messages) fn set_origins(&mut self, origins: &[BlockOrigin]) {
+        self.sources.clear();
         for (at, origin) in origins.iter().enumerate() {
             self.add_source(at, &origin.record, origin.block);
         }
     }
 
     /// Adds an entry for the blocks from `at` on, if it is needed.
-    fn add_source(&mut self, at: usize, record: &Id, block: usize) {
+    pub(in crate::messages) fn add_source(&mut self, at: usize, record: &str, block: usize) {
         let known = self.origin_of(at);
-        if known.record != *record || known.block != block {
-            self.sources.push(BlockSource { at, record: record.clone(), block });
+        if *known.record != *record || known.block != block {
+            self.sources.push(BlockSource { at, record: record.into(), block });
+        }
+    }
+
+    /// Keeps the places of the blocks if the message is about to get another id.
+    pub(super) fn keep_sources(&mut self) {
+        if !self.id.is_empty() && self.sources.first().is_none_or(|first| first.at > 0) {
+            let own = BlockSource { at: 0, record: self.id.clone(), block: 0 };
+            self.sources.insert(0, own);
         }
     }
 
@@ -60,11 +69,6 @@ impl Meta {
     pub(super) fn join_sources(&mut self, other: &Meta, at: usize) {
         self.sources.retain(|source| source.at < at);
         let begins = |sources: &[BlockSource]| sources.first().is_some_and(|first| first.at == 0);
-        if at > 0 && other.offset < self.offset && !other.id.is_empty() && !begins(&self.sources) {
-            // The message gets the id of the other one.
-            let own = BlockSource { at: 0, record: self.id.clone(), block: 0 };
-            self.sources.insert(0, own);
-        }
         if at > 0 && !other.id.is_empty() && !begins(&other.sources) {
             self.add_source(at, &other.id, 0);
         }
@@ -126,12 +130,12 @@ mod tests {
         first.set_origins(&all[..2]);
         let mut second = meta("b", 20);
         second.set_origins(&all[2..]);
-        first.join(second, 2);
+        first.join(second, Some(2));
         let found: Vec<BlockOrigin> = (0..4).map(|index| first.origin_of(index)).collect();
         assert_eq!(found, all);
         // A record that comes earlier in the file gives the message its id.
         let mut late = meta("z", 90);
-        late.join(meta("a", 10), 1);
+        late.join(meta("a", 10), Some(1));
         assert_eq!((late.origin_of(0), late.origin_of(1)), (origin("z", 0), origin("a", 0)));
     }
 }
