@@ -150,16 +150,16 @@ impl<'b> PendingMessage<'b> {
 
     /// Returns the content without blank blocks, and the `_meta`.
     pub(super) fn content(mut self) -> (Content<'b>, Option<Box<Meta>>) {
-        if let Content::Blocks(blocks) = &mut self.content {
-            if blocks.iter().any(Block::is_blank) {
-                if let Some(meta) = &mut self.meta {
-                    let kept = blocks.iter().enumerate().filter(|(_, block)| !block.is_blank());
-                    let origins: Vec<BlockOrigin> =
-                        kept.map(|(index, _)| meta.origin_of(index)).collect();
-                    meta.set_origins(&origins);
-                }
-                blocks.retain(|block| !block.is_blank());
+        if let Content::Blocks(blocks) = &mut self.content
+            && blocks.iter().any(Block::is_blank)
+        {
+            if let Some(meta) = &mut self.meta {
+                let kept = blocks.iter().enumerate().filter(|(_, block)| !block.is_blank());
+                let origins: Vec<BlockOrigin> =
+                    kept.map(|(index, _)| meta.origin_of(index)).collect();
+                meta.set_origins(&origins);
             }
+            blocks.retain(|block| !block.is_blank());
         }
         (self.content, self.meta)
     }
