@@ -1,4 +1,4 @@
-//! Replies that are no summary: the model refuses in words, or only thinks.
+//! Recognises replies that do not summarise: the model refuses in words, or only thinks.
 //!
 //! A refusal is short and begins with an apology or with what the model cannot do. An apology alone is not enough, because
 //! a summary could begin with one.

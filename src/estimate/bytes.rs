@@ -70,7 +70,7 @@ impl ByteLimit {
     }
 }
 
-/// What is known about a request that was refused because of its bytes.
+/// A request that was refused because of its bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RefusedBody {
     /// The size of the body that was sent.

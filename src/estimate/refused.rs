@@ -3,7 +3,7 @@
 use crate::estimate::{Gauge, Request};
 use crate::json::{Object, elements};
 
-/// What is wrong with a refused request.
+/// The fault of a refused request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
     /// It has too many tokens.
@@ -40,7 +40,7 @@ impl RefusedPlace {
 /// The `error` record of a refused request.
 #[derive(Clone, Debug, Default)]
 pub struct Refused {
-    /// What is wrong with the request. If the record does not state it, its class decides.
+    /// The fault of the request. If the record does not state it, its class decides.
     pub fault: Fault,
     /// True if the fault is only likely.
     pub is_likely: bool,

@@ -13,7 +13,7 @@ pub const MIN_LIMIT: u64 = 16 << 10;
 /// The time in seconds for which a size applies: 30 days, because servers are reconfigured.
 pub const LIFETIME: f64 = 30.0 * 86_400.0;
 
-/// What is known about the bodies that an endpoint accepts.
+/// The known sizes of bodies that an endpoint accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     /// The size of the largest body that was accepted.

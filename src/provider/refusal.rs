@@ -115,7 +115,7 @@ pub struct Failure {
     pub retryable: bool,
     /// The provider's id for the request.
     pub request_id: Option<String>,
-    /// What the guard can act on.
+    /// The fault that the guard can act on.
     pub fault: Fault,
     /// How sure the classification is.
     pub certainty: Certainty,

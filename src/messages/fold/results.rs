@@ -170,7 +170,7 @@ struct ShownResult {
     shown: Option<KeptSpan>,
     /// The JSON of the content, if it differs from the record.
     changed: Option<String>,
-    /// What omissions leave out.
+    /// The parts that omissions leave out.
     left_out: LeftOut,
     /// For each item, its index in the record; empty if nothing was moved.
     parts: Vec<u64>,

@@ -16,13 +16,13 @@ pub struct ResultMeta {
     pub record: Id,
     /// The part that is shown, if a truncation shortens the result.
     pub shown: Option<KeptSpan>,
-    /// What omissions leave out.
+    /// The parts that omissions leave out.
     pub left_out: LeftOut,
     /// For each item of the content, its index in the record. Empty if the two are the same.
     pub parts: Vec<u64>,
 }
 
-/// What omissions leave out of a result.
+/// The parts of a result that omissions leave out.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum LeftOut {
     /// Nothing.

@@ -137,7 +137,7 @@ impl FailureClass {
     }
 }
 
-/// What the guard can act on.
+/// A fault of a request that the guard can act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// The prompt has too many tokens.

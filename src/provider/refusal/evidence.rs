@@ -32,7 +32,7 @@ const MIN_LIMIT: u64 = 256;
 /// The smallest output limit that is believed.
 const MIN_CAP: u64 = 16;
 
-/// What a message says is too much.
+/// The quantity that is too much, according to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
     /// The prompt, in tokens.
@@ -45,7 +45,7 @@ pub(super) enum Excess {
     Output,
 }
 
-/// What a message says, as far as its words and numbers tell.
+/// The meaning of a message, as far as its words and numbers tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Judgement {
     pub(super) excess: Excess,
@@ -128,7 +128,7 @@ fn is_rate(words: &Words<'_>) -> bool {
     words.any(RATE) || words.any(REQUESTS) && !words.any(&["per request", "each request"])
 }
 
-/// What a sentence says is too much, and the words that say so.
+/// The quantity that is too much, according to a sentence, and the words that say so.
 struct Finding {
     excess: Excess,
     thing: &'static str,

@@ -19,7 +19,7 @@ const LONG_PROMPT: u64 = 3000;
 /// The number of equal failures after which a large body counts as the cause.
 const ENOUGH: u32 = 2;
 
-/// What the caller knows about a request that failed. Everything is optional.
+/// The facts that the caller knows about a request that failed. All are optional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     /// The estimated size of the prompt in tokens.

@@ -48,7 +48,7 @@ pub(super) struct Verdict<'a> {
     pub(super) certainty: Certainty,
     /// The evidence, if no rule decided.
     pub(super) why: Option<String>,
-    /// What the guard can do, if that differs from what the class says.
+    /// The fault, if it is another one than that of the class.
     pub(super) fault: Option<Fault>,
 }
 
