@@ -32,6 +32,7 @@ pub mod new_file; // an output file that appears under its name only when it is 
 pub mod settings; // options, variables and the configuration file → the value of each setting
 pub mod process; // child processes: started, and ended with all their descendants
 pub mod id; // ids of records and of tool calls
+pub mod media; // images and documents: their type, size and structure, and how an image is made smaller
 pub mod finding; // problems in an input, with their positions
 pub mod input; // named inputs that can be read from any offset; bytes → lines
 pub mod record; // lines → records
@@ -39,8 +40,8 @@ pub mod shorten; // the text of a shortened tool result
 pub mod redact; // secrets removed from records before they are written
 pub mod dialect; // transcripts of other programs
 pub mod transcript; // the file: a batch of records is appended under a lock, completely or not at all
+pub mod rules; // what a provider accepts
 pub mod messages; // records → messages (rebuild)
-pub mod rules; // the rules of a provider for messages
 pub mod lint; // a transcript → findings
 pub mod usage; // the tokens that providers counted, and their cost
 pub mod estimate; // messages → tokens; the only module that counts them

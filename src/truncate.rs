@@ -17,8 +17,8 @@ use crate::estimate::{Gauge, Request, Tally};
 use crate::id::Id;
 use crate::json::Object;
 use crate::messages::Message;
+use crate::messages::meta::LeftOut;
 use crate::record::scale::Scale;
-use crate::record::truncation::KeptSpan;
 use omit::Omissions;
 use result::{FoundResult, ReadResult};
 use std::collections::HashMap;
@@ -65,11 +65,9 @@ pub struct TruncateOutcome {
     pub after: u64,
     /// The number of results whose text was shortened.
     pub shortened: usize,
-    /// The number of images and documents that were left out.
-    pub left_out: usize,
     /// The tokens that could have been saved, if there were fewer than `min_gain`. In that case, nothing was changed.
     pub too_small_gain: Option<u64>,
-    /// The blocks that were left out because of their bytes or a refusal.
+    /// The blocks that were left out.
     pub omissions: Omissions,
     /// The size of the request in bytes, before and after, if its bytes were limited.
     pub bytes: Option<(u64, u64)>,
@@ -85,8 +83,8 @@ impl TruncateOutcome {
         TruncateOutcome {
             after: next.after,
             shortened: self.shortened + next.shortened,
-            left_out: self.left_out + next.left_out,
             too_small_gain: next.too_small_gain.filter(|_| self.omissions.count() == 0),
+            omissions: self.omissions.and(next.omissions),
             records: self.records,
             ..self
         }
@@ -114,7 +112,7 @@ impl TruncateOutcome {
     /// Returns true if nothing was changed.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
-        self.shortened == 0 && self.left_out == 0 && self.omissions.count() == 0
+        self.shortened == 0 && self.omissions.count() == 0
     }
 }
 
@@ -177,15 +175,12 @@ pub fn truncate_counted(
         };
     }
     update_meta(messages, &results, tally.scale());
-    TruncateOutcome {
-        before,
-        after,
-        shortened: results.iter().filter(|result| result.is_shorter).count(),
-        left_out: results.iter().map(|result| result.left_out).sum(),
-        too_small_gain: None,
-        records: results.iter().filter_map(|result| result.record(tally.scale())).collect(),
-        ..TruncateOutcome::default()
-    }
+    let shortened = results.iter().filter(|result| result.is_shorter).count();
+    let mut records: Vec<String> =
+        results.iter().filter_map(|result| result.record(tally.scale())).collect();
+    let omissions = Omissions::of(results.into_iter().flat_map(|result| result.omissions));
+    records.extend(omissions.to_records(tally.scale()));
+    TruncateOutcome { before, after, shortened, omissions, records, ..TruncateOutcome::default() }
 }
 
 /// Shortens a result to bring the request within the budget: first to a length that is estimated from the result's own
@@ -210,18 +205,20 @@ fn shorten_to_budget<'a>(
 /// Updates the kept spans in `_meta`, and drops the provider's counts that include text that is now shortened. If
 /// there is a `scale`, which was derived from the counts, it replaces all of them.
 fn update_meta(messages: &mut [Message<'_>], results: &[ReadResult<'_>], scale: Option<Scale>) {
-    let changed = || results.iter().filter(|result| result.shown.is_some());
+    let changed = || results.iter().filter(|result| result.is_changed());
     let Some(first) = changed().map(|result| result.message).min() else { return };
     let known = changed().filter_map(|result| {
         let id = &result.meta.as_ref()?.tool_use_id;
-        Some(((result.message, id), result.shown.as_ref()?))
+        Some(((result.message, id), result))
     });
-    let mut shown: HashMap<(usize, &Id), &KeptSpan> = known.collect();
+    let mut known: HashMap<(usize, &Id), &ReadResult<'_>> = known.collect();
     for (number, message) in messages.iter_mut().enumerate().skip(first) {
         let Some(meta) = &mut message.meta else { continue };
         for result in &mut meta.results {
-            if let Some(now) = shown.remove(&(number, &result.tool_use_id)) {
-                result.shown = Some(now.clone());
+            let Some(now) = known.remove(&(number, &result.tool_use_id)) else { continue };
+            result.shown = now.shown.clone().or(result.shown.take());
+            if !now.omissions.is_empty() {
+                result.left_out = LeftOut::Parts(now.parts.clone());
             }
         }
     }
@@ -348,11 +345,11 @@ mod tests {
             let has_image: Vec<bool> = once.iter().map(|line| line.contains(IMAGE)).collect();
             let kept: Vec<bool> = (0..4).map(|nth| has_image[2 + 2 * nth]).collect();
             let expected: Vec<bool> = (0..4).map(|nth| nth >= count).collect();
-            assert_eq!((kept, outcome.left_out), (expected, count), "{budget}");
+            assert_eq!((kept, outcome.omissions.count()), (expected, count), "{budget}");
             assert_eq!(outcome.shortened, 0, "there is no text to shorten");
             // Truncation of images is also idempotent.
             let (twice, again) = cut(&once.join("\n"), options);
-            assert_eq!((&twice, again.left_out), (&once, 0), "{budget}");
+            assert_eq!((&twice, again.omissions.count()), (&once, 0), "{budget}");
         }
     }
 
@@ -363,9 +360,9 @@ mod tests {
         let options = |budget| TruncateOptions::new(100_000, MAX_FRACTION, budget);
         let all = cut(&text, options(u64::MAX)).1.before;
         let some = cut(&text, options(all - 1000)).1;
-        assert_eq!((some.shortened, some.left_out), (1, 0));
+        assert_eq!((some.shortened, some.omissions.count()), (1, 0));
         let most = cut(&text, options(1)).1;
-        assert_eq!((most.shortened, most.left_out), (1, 1));
+        assert_eq!((most.shortened, most.omissions.count()), (1, 1));
     }
 
     #[test]

@@ -192,7 +192,7 @@ mod tests {
         let text = r#"{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}"#;
         let redacted = r#"{"type":"redacted_thinking","data":"abc"}"#;
         let blocks = [odd, redacted, server, text].join(",");
-        let list = r#"[{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}}]"#;
+        let list = r#"[{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="}}]"#;
         let result = format!(
             r#"{{"type":"tool_result","tool_use_id":"c1","is_error":true,"content":{list}}}"#
         );

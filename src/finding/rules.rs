@@ -108,6 +108,14 @@ rules! {
         "A thinking block has no signature, or was redacted and no longer matches it; the block is left out.";
     FINAL_THINKING, "final-thinking", Note, true,
         "A reply ends in thinking, usually because it reached the token limit; the thinking is left out.";
+    CALL_INPUT, "call-input", Note, true,
+        "The input of a tool call is not a JSON object; it is sent as one.";
+    CALL_NAME, "call-name", Note, true,
+        "The name of a tool has characters that providers refuse, or is empty or too long; another name is sent.";
+    MEDIA_CORRECTED, "media-corrected", Note, true,
+        "Providers refuse an image or a document as it is; it is corrected, or sent with fewer pixels.";
+    MEDIA_LEFT_OUT, "media-left-out", Warning, true,
+        "No provider accepts an image or a document; a line of text says what it was.";
     OPEN_AT_END, "open-at-end", Note, false,
         "A tool call at the end has no result yet: the turn is not finished.";
     REFUSED, "refused", Error, false,

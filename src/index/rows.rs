@@ -247,7 +247,7 @@ fn in_content<'a>(role: &'static str, content: &'a Content<'a>) -> Vec<MessageRo
     for block in blocks {
         let member = |name: &str| block.member(name).and_then(json::string).map(Cow::into_owned);
         match &block.kind {
-            BlockKind::ToolUse { id } => {
+            BlockKind::ToolUse { id, .. } => {
                 let (name, input) = (block.member("name"), block.member("input"));
                 let input = Cow::Owned(input.unwrap_or("{}").to_owned());
                 rows.push(call(id.to_string().into(), name.unwrap_or("\"\""), input));

@@ -13,6 +13,8 @@
 //! The messages depend only on the records and their order in the file, never on how they are read. Appended records
 //! other than view records change only the last message, except that a late result replaces the fixed text of its call.
 
+mod calls;
+mod media;
 mod omissions;
 mod results;
 
@@ -25,12 +27,12 @@ pub use crate::messages::fold::results::NO_OUTPUT;
 use crate::messages::layout::Layout;
 pub use crate::messages::layout::{BEGINNING, INTERRUPTED};
 use crate::messages::meta::{self, Meta};
-use crate::messages::pending::{PendingCall, PendingMessage, RecordName, can_be_sent};
+use crate::messages::pending::{PendingMessage, RecordName, can_be_sent};
 use crate::messages::target::Ids;
 use crate::messages::view::View;
 use crate::messages::waiting::Waiting;
 use crate::record::block_text::BlockText;
-use crate::record::content::{Block, BlockKind, Content, Role};
+use crate::record::content::{Block, BlockKind, Content, Role, is_valid_call};
 use crate::record::{Body, Record};
 use crate::redact;
 use std::borrow::Cow;
@@ -166,7 +168,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             }
             Body::ToolUse { id, name, input } => {
                 let raw = BlockText::of_call(&id, &name, &input);
-                let kind = BlockKind::ToolUse { id: Id::from(id) };
+                let is_valid = is_valid_call(Some(&name), Some(&input));
+                let kind = BlockKind::ToolUse { id: Id::from(id), is_valid };
                 self.call(Block { raw, kind }, 0, meta, record);
             }
             Body::ToolResult { id, content, is_error, pin } => {
@@ -233,7 +236,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     fn user(&mut self, content: Content<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
         // The index in the record of each block; `None` for a string, or if it is not needed.
         let (mut origins, mut only_results) = (None, false);
-        let words = match self.left_out(content, record) {
+        let content = self.left_out(content, record);
+        let words = match self.fitting_media(content, record) {
             content @ Content::Text(_) => content,
             Content::Blocks(blocks) => {
                 let (results, mut words): (Vec<_>, Vec<_>) =
@@ -343,50 +347,6 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         }
         meta::join(&mut message.meta, meta, None);
         message
-    }
-
-    /// Adds a tool call to the last reply, or to a new one if the last has ended. If a result with its id came before
-    /// the call, the call gets that result unless another one follows. A call that the reply already contains is
-    /// skipped.
-    fn call(
-        &mut self,
-        block: Block<'b>,
-        index: usize,
-        meta: Option<Box<Meta>>,
-        record: &Record<'_>,
-    ) {
-        let BlockKind::ToolUse { id } = block.kind.clone() else { return };
-        if self.is_written_again(&id, &block, record) {
-            self.open_message(Role::Assistant, true, meta);
-            return;
-        }
-        let block = self.left_out_call(block, index, record);
-        let early = self.early.take_first(&id);
-        let message = self.open_message(Role::Assistant, self.takes_calls(), meta);
-        message.reply.add_call(early.is_some());
-        message.note_origin(&record.id, index, 0);
-        let (block, call_index) = (message.add_block(block), message.calls.len());
-        let place = record.place.clone();
-        message.calls.push(PendingCall { id: id.clone(), block, answer: None, early, place });
-        let message_number = self.first + self.pending.len() - 1;
-        self.calls.insert(id, (message_number, call_index));
-    }
-
-    /// Returns true if the newest reply already contains a call with this id. Adds a finding if the two calls differ.
-    /// The current version of claw0 writes every call twice: inside the assistant record and as a `tool_use` record.
-    fn is_written_again(&mut self, id: &str, block: &Block<'_>, record: &Record<'_>) -> bool {
-        let Some((number, index)) = self.calls.get(id).copied() else { return false };
-        let reply = match self.pending.back() {
-            Some(last) if number + 1 == self.first + self.pending.len() => last,
-            _ => return false,
-        };
-        let Some(call) = reply.calls.get(index) else { return false };
-        let same = |name| reply.content.blocks()[call.block].member(name) == block.member(name);
-        if !(same("name") && same("input")) {
-            let what = format!("a reply has two different calls '{id}'; the first one is kept");
-            self.note(&rules::DUPLICATE_CALL, record, what);
-        }
-        true
     }
 
     fn note_misplaced(&mut self, record: &Record<'_>) {

@@ -13,6 +13,8 @@ use crate::messages::view::EffectiveCompaction;
 use crate::messages::{Message, summary};
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::scale::Scale;
+use crate::rules::accepts::ANTHROPIC_NAME;
+use crate::rules::names;
 use std::io;
 
 /// The text of the error result that is added for a tool call that was never answered.
@@ -121,6 +123,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
                 }
             }
         }
+        rename_tools(message.content.blocks_mut());
         let role = message.role;
         let (content, meta) = message.content();
         self.push(role, content, meta)?;
@@ -168,8 +171,24 @@ fn rename(block: &mut Block<'_>, member: &str, id: &Id) {
         block.raw = raw.into();
     }
     match &mut block.kind {
-        BlockKind::ToolUse { id: own } | BlockKind::ToolResult { id: own } => own.clone_from(id),
+        BlockKind::ToolUse { id: own, .. } | BlockKind::ToolResult { id: own } => {
+            own.clone_from(id);
+        }
         _ => {}
+    }
+}
+
+/// Replaces the names of tools that providers refuse.
+fn rename_tools(blocks: &mut [Block<'_>]) {
+    for block in blocks {
+        let BlockKind::ToolUse { is_valid: is_valid @ false, .. } = &mut block.kind else {
+            continue;
+        };
+        *is_valid = true;
+        let Ok(object) = Object::parse(&block.raw) else { continue };
+        let name = object.string("name").unwrap_or_default();
+        let raw = object.with("name", &quote(&names::fit(&name, ANTHROPIC_NAME)));
+        block.raw = raw.into();
     }
 }
 

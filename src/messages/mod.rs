@@ -30,7 +30,8 @@ use crate::input::line::{self, without_mark};
 use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
 use crate::record::block_text::MAX_PIECES;
-use crate::record::content::{Block, BlockKind, Content, Role};
+use crate::record::content::{Block, Content, Role};
+use crate::rules::order::Said;
 pub use meta::Meta;
 pub use model::newest_model;
 use std::borrow::Cow;
@@ -114,18 +115,12 @@ impl<'a> Message<'a> {
 
     /// Returns the ids of the tool calls in the message, in order.
     pub fn calls(&self) -> impl Iterator<Item = &str> {
-        self.blocks().filter_map(|block| match &block.kind {
-            BlockKind::ToolUse { id } => Some(id.as_ref()),
-            _ => None,
-        })
+        self.content.calls()
     }
 
     /// Returns the call ids of the tool results in the message, in order.
     pub fn results(&self) -> impl Iterator<Item = &str> {
-        self.blocks().filter_map(|block| match &block.kind {
-            BlockKind::ToolResult { id } => Some(id.as_ref()),
-            _ => None,
-        })
+        self.content.results()
     }
 
     /// Returns true if the message has no content.
@@ -240,6 +235,16 @@ impl<'a> Message<'a> {
             }
         }
         Ok(())
+    }
+}
+
+impl Said for Message<'_> {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn content(&self) -> &Content<'_> {
+        &self.content
     }
 }
 

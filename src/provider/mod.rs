@@ -13,6 +13,7 @@ mod chat;
 pub mod estimated;
 pub mod endpoint;
 mod extent;
+pub mod fit;
 pub mod form;
 mod gemini;
 #[cfg(feature = "http")]
@@ -218,7 +219,7 @@ impl Reply {
             Some(_) => {
                 let call = call_record(block).ok_or("has a tool call without an id or a name")?;
                 let object = Object::parse(&call).map_err(|_| "has an invalid tool call")?;
-                record::parse(&object).map(drop)
+                record::parse(&object).and_then(|body| record::check_calls(&body))
             }
             None => Block::parse(block.as_str()).map(drop),
         };

@@ -44,6 +44,9 @@ pub enum BlockKind {
     ToolUse {
         /// The id of the call.
         id: Id,
+        /// True if its name has no other characters than ASCII letters, digits, `_` and `-`, at most 128, and its input is
+        /// an object. Providers refuse any other call.
+        is_valid: bool,
     },
     /// A tool result: `tool_result`.
     ToolResult {
@@ -151,9 +154,8 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
     let Some(kind) = object.string("type") else {
         return Err("a content block has no 'type'".to_owned());
     };
-    let id = |name: &str| match object.string(name) {
-        Some(id) if !id.is_empty() => Ok(Id::from(id)),
-        _ => Err(format!("a '{kind}' block has no '{name}'")),
+    let id = |name: &str| {
+        object.string(name).map(Id::from).ok_or_else(|| format!("a '{kind}' block has no '{name}'"))
     };
     let has_text = |name: &str| object.string(name).is_some_and(|text| !text.is_empty());
     match kind.as_ref() {
@@ -162,13 +164,10 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
             Some(text) if json::is_blank(text) => Ok(BlockKind::Blank),
             Some(_) => Ok(BlockKind::Text),
         },
-        "tool_use" if !object.get("name").is_some_and(|name| name.starts_with('"')) => {
-            Err("a 'tool_use' block has no 'name'".into())
+        "tool_use" => {
+            let is_valid = is_valid_call(object.get("name"), object.get("input"));
+            Ok(BlockKind::ToolUse { id: id("id")?, is_valid })
         }
-        "tool_use" if !object.get("input").is_some_and(|input| input.starts_with('{')) => {
-            Err("a 'tool_use' block has no 'input' object".into())
-        }
-        "tool_use" => Ok(BlockKind::ToolUse { id: id("id")? }),
         "tool_result" => Ok(BlockKind::ToolResult { id: id("tool_use_id")? }),
         "thinking" => {
             let has_thinking = object.get("thinking").is_some_and(|text| text.starts_with('"'));
@@ -178,6 +177,19 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
         "image" | "document" => Ok(BlockKind::Media),
         _ => Ok(BlockKind::Other),
     }
+}
+
+/// The longest name of a tool that a provider accepts, in characters.
+pub const LONGEST_NAME: usize = 128;
+
+/// Returns true if providers accept a call with this name and this input, which are JSON.
+#[must_use]
+pub fn is_valid_call(name: Option<&str>, input: Option<&str>) -> bool {
+    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let name = name.and_then(|name| name.strip_prefix('"')?.strip_suffix('"'));
+    name.is_some_and(|name| {
+        (1..=LONGEST_NAME).contains(&name.len()) && name.as_bytes().iter().all(fits)
+    }) && input.is_some_and(|input| input.starts_with('{'))
 }
 
 /// Returns the blocks of a list in which every element is a text block in the usual form, or `None`. This is the usual
@@ -258,6 +270,22 @@ impl<'a> Content<'a> {
             Content::Text(_) => &[],
             Content::Blocks(blocks) => blocks,
         }
+    }
+
+    /// Returns the ids of the tool calls, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &str> {
+        self.blocks().iter().filter_map(|block| match &block.kind {
+            BlockKind::ToolUse { id, .. } => Some(id.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// Returns the call ids of the tool results, in order.
+    pub fn results(&self) -> impl Iterator<Item = &str> {
+        self.blocks().iter().filter_map(|block| match &block.kind {
+            BlockKind::ToolResult { id } => Some(id.as_ref()),
+            _ => None,
+        })
     }
 
     /// Returns the number of blocks. A string counts as one.

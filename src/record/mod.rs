@@ -21,7 +21,7 @@ use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
 use crate::record::checkpoint::Checkpoint;
 use crate::record::compaction::Summary;
-use crate::record::content::Content;
+use crate::record::content::{Block, BlockKind, Content};
 use crate::record::hash::Hash;
 use crate::record::omission::Omission;
 use crate::record::scale::Scale;
@@ -295,11 +295,10 @@ fn content<'a>(object: &Object<'a>) -> Result<Content<'a>, String> {
 }
 
 fn tool_use<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
-    let name = object.get("name").filter(|name| name.starts_with('"')).ok_or("no 'name'")?;
-    let input = object.get("input").filter(|input| input.starts_with('{'));
-    let input = input.ok_or("no 'input' object")?;
+    let name = object.get("name").filter(|name| name.starts_with('"')).unwrap_or("\"\"");
+    let input = object.get("input").unwrap_or("null");
     let (name, input) = (Cow::Borrowed(name), Cow::Borrowed(input));
-    Ok(Body::ToolUse { id: required(object, "tool_use_id")?, name, input })
+    Ok(Body::ToolUse { id: call_id(object)?, name, input })
 }
 
 fn tool_result<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
@@ -311,7 +310,7 @@ fn tool_result<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         Content::parse(content)?;
     }
     Ok(Body::ToolResult {
-        id: required(object, "tool_use_id")?,
+        id: call_id(object)?,
         content: Cow::Borrowed(if content == "null" { "\"\"" } else { content }),
         is_error: object.is_true("is_error"),
         pin: object.is_true("pin"),
@@ -332,6 +331,11 @@ fn truncation<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         }),
         scale: Scale::read(object),
     })
+}
+
+/// Returns the id of the call. It may be empty, because some servers send no other.
+fn call_id<'a>(object: &Object<'a>) -> Result<Cow<'a, str>, String> {
+    object.string("tool_use_id").ok_or_else(|| "no 'tool_use_id'".to_owned())
 }
 
 /// Returns the string member `name`, which must not be missing or empty.
@@ -407,6 +411,45 @@ fn hex(first: u64) -> String {
     format!("{first:016x}")
 }
 
+/// Checks the calls and results in a record that is to be written. Reading accepts calls without a name, an id, or an object
+/// as input, because other programs have written them.
+///
+/// # Errors
+/// Returns what is missing.
+pub fn check_calls(body: &Body<'_>) -> Result<(), String> {
+    match body {
+        Body::ToolUse { id, name, input } => check_call(id, Some(name), Some(input))
+            .map_err(|lacks| format!("'tool_use' record: no {lacks}")),
+        Body::ToolResult { id, .. } if id.is_empty() => {
+            Err("'tool_result' record: no 'tool_use_id'".to_owned())
+        }
+        Body::Assistant { content, .. } | Body::Interrupted { content } => {
+            let check = |block: &Block<'_>| match &block.kind {
+                BlockKind::ToolUse { id, is_valid: false } => {
+                    check_call(id, block.member("name"), block.member("input"))
+                }
+                BlockKind::ToolUse { id, .. } | BlockKind::ToolResult { id } if id.is_empty() => {
+                    Err("id")
+                }
+                _ => Ok(()),
+            };
+            let wrong = |lacks| format!("'assistant' record: a block of a call has no {lacks}");
+            content.blocks().iter().try_for_each(check).map_err(wrong)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns what a call lacks.
+fn check_call(id: &str, name: Option<&str>, input: Option<&str>) -> Result<(), &'static str> {
+    match (name, input) {
+        _ if id.is_empty() => Err("'tool_use_id'"),
+        (None | Some("\"\""), _) => Err("'name'"),
+        (_, Some(input)) if input.starts_with('{') => Ok(()),
+        _ => Err("'input' object"),
+    }
+}
+
 /// Builds the line of a record from an object: adds the id at the beginning and, if `ts` is missing, adds `ts` after
 /// the type.
 ///
@@ -419,7 +462,7 @@ fn hex(first: u64) -> String {
 pub fn seal(text: &str, previous: &[u8], ts: &str) -> Result<String, String> {
     let text = json::escape_line_breaks(text.trim_ascii());
     let object = Object::parse(&text).map_err(|error| format!("not a JSON object: {error}"))?;
-    parse(&object)?;
+    check_calls(&parse(&object)?)?;
     let is_session = object.string("type").as_deref() == Some("session");
     let own_id = object.string("id").filter(|_| is_session).map(Cow::into_owned);
     let mut sealed = Members::with_capacity(text.len() + ts.len() + 8);
@@ -493,7 +536,7 @@ mod tests {
                 "'retract' record: 'type' must not contain escapes",
             ),
         ] {
-            assert_eq!(parse(&Object::parse(text).unwrap()).unwrap_err(), why);
+            assert_eq!(seal(text, b"", "1").unwrap_err(), why);
         }
     }
 }

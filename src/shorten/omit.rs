@@ -64,6 +64,21 @@ pub fn kind_of(block: &Block<'_>) -> String {
     object.and_then(|object| Some(object.string("type")?.into_owned())).unwrap_or_default()
 }
 
+/// Returns true for a block that is such a line.
+#[must_use]
+pub fn is_line(block: &Block<'_>) -> bool {
+    let object = Object::parse(&block.raw).ok();
+    object
+        .and_then(|object| object.string("text").map(|text| reads_like_line(&text)))
+        .unwrap_or(false)
+}
+
+/// Returns true for the text of such a line, or of one that replaces an image in a truncated result.
+#[must_use]
+pub fn reads_like_line(text: &str) -> bool {
+    text.starts_with("[... ") && text.ends_with(" ...]") && text.contains(" bytes left out")
+}
+
 fn with(block: &Block<'_>, member: &str, value: &str) -> Block<'static> {
     match Object::parse(&block.raw) {
         Ok(object) => Block { raw: object.with(member, value).into(), kind: block.kind.clone() },

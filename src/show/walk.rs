@@ -293,7 +293,7 @@ impl<'v> TranscriptWalk<'v> {
                     out.push(Item::Thinking(text.into_owned()));
                 }
             }
-            BlockKind::ToolUse { id } => {
+            BlockKind::ToolUse { id, .. } => {
                 let (name, input) = (member("name"), member("input"));
                 self.call(id, name.unwrap_or_default(), input.unwrap_or_default(), out);
                 return;

@@ -105,7 +105,7 @@ fn of_call(messages: &[Message<'_>], id: &str) -> Vec<BlockPlace> {
         for (index, block) in message.blocks().enumerate() {
             let place = BlockPlace { message: number, block: index, part: None };
             match &block.kind {
-                BlockKind::ToolUse { id: own } if **own == *id => call = vec![place],
+                BlockKind::ToolUse { id: own, .. } if **own == *id => call = vec![place],
                 BlockKind::ToolResult { id: own } if **own == *id => {
                     let parts = media(block).into_iter().map(|part| BlockPlace { part, ..place });
                     result = parts.collect();

@@ -32,6 +32,29 @@ pub struct Omissions {
 }
 
 impl Omissions {
+    /// Returns what these omissions leave out.
+    pub(super) fn of(omissions: impl IntoIterator<Item = Omission>) -> Omissions {
+        let mut all = Omissions::default();
+        for omission in omissions {
+            all.add(omission);
+        }
+        all
+    }
+
+    /// Returns these omissions and further ones.
+    pub(super) fn and(mut self, others: Omissions) -> Omissions {
+        for (kind, count) in others.kinds {
+            *self.kinds.entry(kind).or_default() += count;
+        }
+        self.records.extend(others.records);
+        self
+    }
+
+    fn add(&mut self, omission: Omission) {
+        *self.kinds.entry(omission.kind.clone()).or_default() += 1;
+        self.records.extend(Some(omission).filter(|omission| !omission.record_id.is_empty()));
+    }
+
     /// Returns the number of blocks.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -154,7 +177,7 @@ fn leave_out_part(
         return leave_out_block(message, BlockPlace { part: None, ..place }, reason, tally);
     };
     let item = items.get(part)?;
-    if result_meta(message, id).is_some_and(|meta| meta.is_left_out(part)) || is_line(item) {
+    if result_meta(message, id).is_some_and(|meta| meta.is_left_out(part)) || omit::is_line(item) {
         return None;
     }
     if item.kind == BlockKind::Text {
@@ -166,10 +189,7 @@ fn leave_out_part(
     let new = Block { raw, kind: old.kind.clone() };
     tally.replace(place.message, &old, &new);
     *message.content.blocks_mut().get_mut(place.block)? = new;
-    note_result(message, id, |meta| match &mut meta.left_out {
-        LeftOut::Parts(parts) => parts.push(part as u64),
-        left_out => *left_out = LeftOut::Parts(vec![part as u64]),
-    });
+    note_result(message, id, |meta| meta.left_out.add(part as u64));
     Some(omission)
 }
 
@@ -234,20 +254,14 @@ fn is_left_out(block: &Block<'_>) -> bool {
         BlockKind::ToolUse { .. } => {
             let input = block.member("input").and_then(|raw| Object::parse(raw).ok());
             let line = input.and_then(|input| Some(input.string(omit::INPUT)?.into_owned()));
-            line.is_some_and(|line| reads_like_line(&line))
+            line.is_some_and(|line| omit::reads_like_line(&line))
         }
         BlockKind::ToolResult { .. } => {
             let content = block.member("content").and_then(|raw| Content::parse(raw).ok());
-            content.is_some_and(|it| matches!(it, Content::Text(_)) && reads_like_line(&it.text()))
+            content.is_some_and(|it| {
+                matches!(it, Content::Text(_)) && omit::reads_like_line(&it.text())
+            })
         }
-        _ => is_line(block),
+        _ => block.kind == BlockKind::Text && omit::is_line(block),
     }
-}
-
-fn is_line(block: &Block<'_>) -> bool {
-    block.text().is_some_and(|text| reads_like_line(&text))
-}
-
-fn reads_like_line(text: &str) -> bool {
-    text.starts_with("[... ") && text.ends_with(" ...]") && text.contains(" bytes left out")
 }

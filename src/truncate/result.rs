@@ -7,10 +7,14 @@ use crate::json::write::Members;
 use crate::messages::Message;
 use crate::messages::meta::{LeftOut, ResultMeta};
 use crate::record::content::{Block, BlockKind, Content};
+use crate::record::omission::Omission;
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
-use crate::shorten::{self, ResultText, media};
+use crate::shorten::{self, ResultText, media, omit};
 use std::collections::HashMap;
+
+/// The reason in the lines that replace images and documents.
+const REASON: &str = "the request had too many tokens";
 
 /// A tool result in the messages, with its text as it was before this truncation.
 pub(super) struct ReadResult<'a> {
@@ -27,10 +31,12 @@ pub(super) struct ReadResult<'a> {
     pub meta: Option<ResultMeta>,
     /// The kept part, if it has changed.
     pub shown: Option<KeptSpan>,
-    /// The names of the images and documents that are left out.
+    /// The names of the images and documents that its truncation record leaves out. Later versions write omissions instead.
     media: Vec<String>,
-    /// The number of images and documents that this truncation left out.
-    pub left_out: usize,
+    /// The images and documents that this truncation left out.
+    pub omissions: Vec<Omission>,
+    /// The indices of the items that are left out, by this truncation or before.
+    pub parts: Vec<u64>,
     /// True if this truncation shortened its text.
     pub is_shorter: bool,
 }
@@ -104,7 +110,9 @@ impl<'a> FoundResult<'a> {
         let record = meta.as_ref().map(|meta| meta.record.as_ref());
         let mut content = media::set_aside(content(block)?, known, record);
         for (part, item) in content.blocks_mut().iter_mut().enumerate() {
-            if meta.as_ref().is_some_and(|meta| meta.is_left_out(part)) {
+            let is_known = meta.as_ref().is_some_and(|meta| meta.is_left_out(part));
+            if is_known || !has_meta && item.text().is_some_and(|text| omit::reads_like_line(&text))
+            {
                 item.kind = BlockKind::Other;
             }
         }
@@ -117,7 +125,8 @@ impl<'a> FoundResult<'a> {
             None if has_meta => ResultText::whole(&current),
             None => ResultText::guess(&current),
         };
-        let (meta, shown, left_out, is_shorter) = (meta.clone(), None, 0, false);
+        let (meta, shown, is_shorter) = (meta.clone(), None, false);
+        let (omissions, parts) = (Vec::new(), Vec::new());
         Some(ReadResult {
             message,
             index,
@@ -127,7 +136,8 @@ impl<'a> FoundResult<'a> {
             meta,
             shown,
             media,
-            left_out,
+            omissions,
+            parts,
             is_shorter,
         })
     }
@@ -184,27 +194,43 @@ impl<'a> ReadResult<'a> {
         gauge: Gauge,
         tally: &mut Tally,
     ) -> bool {
-        let record = self.record_id();
-        let blocks = self.content.blocks();
-        let Some(next) = blocks.iter().position(|block| {
-            block.kind == BlockKind::Media
-                && gauge.block(block) > gauge.block(&media::stand_in(block, record))
-        }) else {
-            return false;
-        };
-        let stand_in = media::stand_in(&blocks[next], record);
-        let cut = self.shown.clone().unwrap_or_else(|| self.text.shown());
+        let items = self.content.blocks().iter().enumerate();
+        let next =
+            items.filter(|(_, item)| item.kind == BlockKind::Media).find_map(|(at, item)| {
+                let omission = self.omission(messages, at, item);
+                let line = omit::part_stand_in(item, &omission);
+                (gauge.block(item) > gauge.block(&line)).then_some((at, omission, line))
+            });
+        let Some((at, omission, line)) = next else { return false };
+        let shown = self.shown.clone().unwrap_or_else(|| self.text.shown());
+        let shown = KeptSpan { media: self.media.clone(), ..shown };
         let Content::Blocks(own) = &mut self.content else { return false };
-        own[next] = stand_in;
-        let aside = own.iter().filter(|block| block.kind == BlockKind::Other);
-        self.media = aside.filter_map(media::name).collect();
-        let shown = KeptSpan { media: self.media.clone(), ..cut };
-        let changed = self.show(&shown).and_then(|short| self.with_content(messages, &short));
-        let Some(changed) = changed else { return false };
-        self.left_out += 1;
-        self.shown = Some(shown);
+        own[at] = line;
+        let Some(short) = self.show(&shown) else { return false };
+        let Some(changed) = self.with_content(messages, &short) else { return false };
+        let is_line = |item: &Block<'_>| item.kind == BlockKind::Other && omit::is_line(item);
+        let lines = short.blocks().iter().enumerate().filter(|(_, item)| is_line(item));
+        self.parts = lines.map(|(at, _)| at as u64).collect();
+        self.omissions.push(omission);
         self.put(messages, changed, tally);
         true
+    }
+
+    /// Returns the omission of the item with this index in the content as it was before this truncation.
+    fn omission(&self, messages: &[Message<'a>], at: usize, item: &Block<'_>) -> Omission {
+        let id = match &self.block(messages).kind {
+            BlockKind::ToolResult { id } => id.clone(),
+            _ => Id::default(),
+        };
+        let meta = self.meta.as_ref();
+        Omission {
+            record_id: meta.map(|meta| meta.record.to_string()).unwrap_or_default(),
+            tool_use_id: Some(meta.map_or(&id, ResultMeta::id_on_disk).to_string()),
+            part: Some(meta.map_or(at as u64, |meta| meta.part_on_disk(at))),
+            kind: omit::kind_of(item),
+            reason: REASON.to_owned(),
+            ..Omission::default()
+        }
     }
 
     fn record_id(&self) -> Option<&str> {
@@ -227,6 +253,11 @@ impl<'a> ReadResult<'a> {
         let block = &mut messages[self.message].content.blocks_mut()[self.index];
         tally.replace(self.message, block, &changed);
         *block = changed;
+    }
+
+    /// Returns true if this truncation changed the result.
+    pub fn is_changed(&self) -> bool {
+        self.is_shorter || !self.omissions.is_empty()
     }
 
     /// Returns the truncation record, if the result has changed and its record is known. `scale` preserves the ratio

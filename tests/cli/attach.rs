@@ -4,16 +4,20 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 use serde_json::json;
 
-use crate::common::{AssertExt, Sandbox};
+use crate::common::{AssertExt, Sandbox, media};
 
-/// File names, first bytes, and the block type and media type they are attached with.
-const MEDIA: [(&str, &[u8], &str, &str); 5] = [
-    ("a.png", b"\x89PNG\r\n\x1a\nrest", "image", "image/png"),
-    ("b", b"\xff\xd8\xff\xe0rest", "image", "image/jpeg"),
-    ("c.txt", b"GIF89arest", "image", "image/gif"),
-    ("d.webp", b"RIFF\x01\x02\x03\x04WEBPrest", "image", "image/webp"),
-    ("e f.pdf", b"%PDF-1.7\nrest", "document", "application/pdf"),
-];
+/// File names, files, and the block type and media type they are attached with.
+fn files() -> [(&'static str, Vec<u8>, &'static str, &'static str); 5] {
+    let jpeg = b"\xff\xd8\xff\xc0\0\x0b\x08\0\x01\0\x01\x01\x01\x11\0\xff\xd9";
+    let webp = b"RIFF\x11\0\0\0WEBPVP8L\x05\0\0\0\x2f\0\0\0\0";
+    [
+        ("a.png", media::png(1, 1), "image", "image/png"),
+        ("b", jpeg.to_vec(), "image", "image/jpeg"),
+        ("c.txt", b"GIF89a\x01\0\x01\0\0\0\0;".to_vec(), "image", "image/gif"),
+        ("d.webp", webp.to_vec(), "image", "image/webp"),
+        ("e f.pdf", media::pdf(1), "document", "application/pdf"),
+    ]
+}
 
 fn append(sandbox: &Sandbox, files: &[&str]) -> Assert {
     let files = files.iter().flat_map(|file| ["--attach", file]);
@@ -29,8 +33,8 @@ fn append(sandbox: &Sandbox, files: &[&str]) -> Assert {
 #[test]
 fn the_first_bytes_of_an_attachment_determine_its_type() {
     let sandbox = Sandbox::new();
-    for (name, bytes, kind, media_type) in MEDIA {
-        sandbox.write(name, bytes);
+    for (name, bytes, kind, media_type) in files() {
+        sandbox.write(name, &bytes);
         append(&sandbox, &[name]).success().stderr("");
         let record = sandbox.read_json("s.jsonl").pop().expect("a record");
         let block = &record["content"][0];

@@ -8,7 +8,7 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{AssertExt, Sandbox};
+use crate::common::{AssertExt, Sandbox, media};
 use crate::conversations::{Conversation, append};
 
 /// The name of the transcript.
@@ -220,6 +220,12 @@ fn lines_of_other_programs() -> Vec<Damage> {
         let lines = [lines(), vec![line.as_bytes().to_vec()]].concat();
         Damage::of(&lines, rule, 8, status)
     };
+    let answered = |call: &str, rule| {
+        let call = format!(r#"{{"type":"tool_use","tool_use_id":"t",{call}}}"#);
+        let lines =
+            [lines(), vec![call.into_bytes(), result("t").to_string().into_bytes()]].concat();
+        Damage::of(&lines, rule, 8, 0)
+    };
     let same = |text: &str| format!(r#"{{"id":"a","type":"user","content":"{text}"}}"#);
     let same = ["one", "two"].map(|text| same(text).into_bytes());
     let twice = [lines(), same.to_vec()].concat();
@@ -230,6 +236,8 @@ fn lines_of_other_programs() -> Vec<Damage> {
         Damage::of(&twice, "duplicate-id", 9, 1),
         written(r#"{"type":"user","content":"a","content":"b"}"#, "duplicate-member", 0),
         written(r#"{"type":"user","content":"half \ud83d"}"#, "lone-surrogate", 0),
+        answered(r#""name":"f","input":"x""#, "call-input"),
+        answered(r#""name":"a.b","input":{}"#, "call-name"),
     ]
 }
 
@@ -237,8 +245,8 @@ fn lines_of_other_programs() -> Vec<Damage> {
 fn contradictory_records() -> Vec<Damage> {
     let blocks = |kind: &str, block: Value| json!({"type": kind, "content": [block]});
     let other = json!({"type": "tool_use", "tool_use_id": "t", "name": "g", "input": {}});
-    let image =
-        json!({"type": "image", "source": {"type": "base64", "media_type": "x", "data": ""}});
+    let image = |kind: &str| media::image(kind, &media::png(1, 1));
+    let torn = media::image("image/png", &media::png(1, 1)[..50]);
     let thinking = json!({"type": "thinking", "thinking": "hm"});
     let cut_off = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     vec![
@@ -248,9 +256,11 @@ fn contradictory_records() -> Vec<Damage> {
         Damage::appended(&[call("t"), user("and"), result("t")], "late-result", 3, 0),
         Damage::appended(&[call("t"), other, result("t")], "duplicate-call", 2, 1),
         Damage::appended(&[user(" \n")], "empty-message", 1, 0),
-        Damage::appended(&[blocks("assistant", image)], "misplaced-block", 1, 1),
+        Damage::appended(&[blocks("assistant", image("image/png"))], "misplaced-block", 1, 1),
         Damage::appended(&[blocks("assistant", thinking)], "unsigned-thinking", 1, 0),
         Damage::appended(&[blocks("assistant", cut_off)], "final-thinking", 1, 0),
+        Damage::appended(&[blocks("user", image("image/gif"))], "media-corrected", 1, 0),
+        Damage::appended(&[blocks("user", torn)], "media-left-out", 1, 1),
         Damage::appended(&[json!({"type": "retract", "target": "x"})], "unknown-target", 1, 65),
         Damage::appended(&[compaction("nowhere")], "unknown-first-kept", 1, 65),
     ]

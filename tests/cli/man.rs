@@ -584,14 +584,14 @@ fn documented_rules_are_those_of_the_source() {
     let code: String =
         source().into_iter().filter(|(path, _)| !is_linter(path)).map(|(_, code)| code).collect();
     let of_rebuild = every.iter().filter(|name| code.contains(&constant(name))).cloned().collect();
-    let checks = source().into_iter().find(|(path, _)| path.ends_with("src/rules.rs"));
-    let of_messages = rules(&checks.expect("src/rules.rs").1);
+    let checks = source().into_iter().find(|(path, _)| path.ends_with("src/rules/order.rs"));
+    let of_messages = rules(&checks.expect("src/rules/order.rs").1);
     let documented = |file: &str| page(file).tagged("DIAGNOSTICS", "Li");
     let mut wrong = Vec::new();
     for (source, names, file) in [
         ("the source of rebuild", of_rebuild, "claw-rebuild.1"),
         ("src/finding/rules.rs", every, "claw-check.1"),
-        ("src/rules.rs", of_messages, "claw-call.1"),
+        ("src/rules/order.rs", of_messages, "claw-call.1"),
     ] {
         wrong.extend(differences((source, &names), (file, &documented(file))));
     }

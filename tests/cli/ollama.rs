@@ -137,7 +137,7 @@ fn k_4_a_silently_truncated_prompt_is_an_overflow() {
 
 #[test]
 fn k_4_a_prompt_that_was_read_whole_is_not_an_overflow() {
-    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="}});
     let long = json!({"role": "user", "content": words(2100)});
     // The number of tokens of an image depends on the model, so a low count shows nothing if there is an image.
     let seen = json!({"role": "user", "content": [{"type": "text", "text": words(2100)}, image]});

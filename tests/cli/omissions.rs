@@ -4,13 +4,12 @@
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{AssertExt, Sandbox};
+use crate::common::{AssertExt, Sandbox, media};
 use crate::conversations::{Conversation, append, rebuild, rebuild_meta};
 
 /// Returns an image of about `bytes` bytes.
 fn image(bytes: usize) -> Value {
-    let data = "iVBO".repeat(bytes / 4);
-    json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
+    media::image("image/png", &media::png_of(bytes))
 }
 
 fn text(text: &str) -> Value {

@@ -88,7 +88,7 @@ fn a_likely_overflow_teaches_no_window() {
 
 #[test]
 fn the_place_of_a_refused_block_is_that_in_the_messages_that_were_read() {
-    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="}});
     let messages = [
         json!({"role": "user", "content": "look"}),
         json!({"role": "assistant", "content": [

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Recorded, Step};
 use crate::common::shapes::Shape;
-use crate::common::{AssertExt, Cmd, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox, media};
 use crate::conversations::{Conversation, append, rebuild, rebuild_meta, words};
 
 /// One message as input for a call.
@@ -250,7 +250,7 @@ fn each_turn_of_a_transcript_can_use_another_provider() {
 
 /// Returns messages with every kind of content that has to be converted.
 fn varied_messages() -> String {
-    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="}});
     let messages = [
         json!({"role": "user", "content": [{"type": "text", "text": "look"}, image]}),
         json!({"role": "assistant", "content": [
@@ -287,7 +287,7 @@ fn every_kind_of_content_is_sent_in_every_shape() {
         (&json!("Be brief."), &json!("s"))
     );
     let call = |id: &str, name: &str, arguments: Value| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
-    let link = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,eA=="}});
+    let link = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="}});
     assert_eq!(
         body(openai)["messages"],
         json!([
@@ -306,13 +306,13 @@ fn every_kind_of_content_is_sent_in_every_shape() {
         body(ollama)["messages"],
         json!([
             {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "look", "images": ["eA=="]},
+            {"role": "user", "content": "look", "images": ["iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="]},
             {"role": "assistant", "content": "I look.", "tool_calls": [
                 call("a", "f", json!({"x": 1})), call("b", "g", json!({})),
             ]},
             {"role": "tool", "tool_name": "f", "tool_call_id": "a", "content": "seen\n[image]"},
             {"role": "tool", "tool_name": "g", "tool_call_id": "b", "content": "ERROR: no"},
-            {"role": "user", "content": "and?", "images": ["eA=="]},
+            {"role": "user", "content": "and?", "images": ["iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="]},
         ])
     );
 }
@@ -367,7 +367,7 @@ fn v66_the_request_after_any_reply_is_legal_in_every_shape() {
     let result = |id: &str, content: Value| json!({"type": "tool_result", "tool_use_id": id, "content": content});
     let assistant = |content: Value| json!({"type": "assistant", "content": content});
     let user = |content: Value| json!({"type": "user", "content": content});
-    let document = json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "eA=="}});
+    let document = json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": media::base64(&media::pdf(1))}});
     for records in [
         vec![user(json!("hi")), assistant(json!([thinking])), user(json!("go on"))],
         vec![user(json!("hi")), assistant(json!([blank])), user(json!("go on"))],

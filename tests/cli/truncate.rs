@@ -4,7 +4,7 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{AssertExt, Cmd, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox, media};
 use crate::conversations::{
     self, Conversation, append, log, rebuild, rebuild_meta, stage, undo_last, words,
 };
@@ -232,7 +232,7 @@ fn audit_02_a_marker_that_a_tool_wrote_is_text() {
         let (_, after) = shorten(&sandbox, window);
         assert_eq!(after, estimate(&sandbox), "{window}");
     }
-    for record in sandbox.read_json("s.jsonl").iter().filter(|it| it["type"] == "truncation") {
+    for record in sandbox.read_json("s.jsonl").iter().filter(|it| it["type"] == "omission") {
         assert_ne!(record["bytes"], 4096, "{record}");
         assert_ne!(record["sha256"], "0123456789abcdef", "{record}");
     }
@@ -507,10 +507,14 @@ fn l7_exit_5_when_the_shortened_messages_still_exceed_the_budget() {
     assert_eq!(run.json_one()["type"], "truncation");
 }
 
-/// Returns an image of unknown size, which counts as 1600 tokens.
-fn image(data: &str) -> Value {
-    let source = json!({"type": "base64", "media_type": "image/png", "data": data});
-    json!({"type": "image", "source": source})
+/// Returns an image that counts as 4784 tokens if the model is unknown.
+fn image(number: u32) -> Value {
+    media::image("image/png", &media::png(2000 - number, 2000))
+}
+
+/// Returns the data of an image.
+fn data(number: u32) -> String {
+    image(number)["source"]["data"].as_str().expect("data").to_owned()
 }
 
 /// Returns a conversation with images in two results and in a user message, and a document in the first result.
@@ -518,14 +522,14 @@ fn with_images() -> Conversation {
     let document =
         json!({"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}});
     let text_block = |text: &str| json!({"type": "text", "text": text});
-    let first = json!([text_block("before"), image("AAAA"), text_block("after"), document]);
-    let shown = json!([text_block("And this?"), image("CCCC")]);
+    let first = json!([text_block("before"), image(0), text_block("after"), document]);
+    let shown = json!([text_block("And this?"), image(2)]);
     Conversation::new()
         .user("Look.")
         .tool(first)
         .assistant("Seen.")
         .record(json!({"type": "user", "content": shown}))
-        .tool(json!([image("BBBB")]))
+        .tool(json!([image(1)]))
 }
 
 #[test]
@@ -537,8 +541,8 @@ fn l5_images_of_results_are_omitted_whole_and_recorded() {
     let args = ["--window", "20000"];
     let run = truncate(&sandbox, &args, rebuild_meta(&sandbox, "s.jsonl")).assert().success();
     let expected: String = run.lines().iter().map(|line| without_meta(line)).collect();
-    let run = run.stderr(contains("claw-truncate: left out 1 image or document: "));
-    assert!(!expected.contains("AAAA") && expected.contains("a.pdf"), "{expected}");
+    let run = run.stderr(contains("claw-truncate: left out 1 image: "));
+    assert!(!expected.contains(&data(0)) && expected.contains("a.pdf"), "{expected}");
     truncate(&sandbox, &args, run.get_output().stdout.clone())
         .assert()
         .success()
@@ -546,8 +550,7 @@ fn l5_images_of_results_are_omitted_whole_and_recorded() {
 
     let run = stage(&sandbox, "claw-truncate", &args, "s.jsonl").success();
     let record = run.json_one();
-    let name = digest(&sandbox, &image("AAAA").to_string());
-    assert_eq!((&record["media"], &record["bytes"]), (&json!([name]), &json!(11)), "{record}");
+    assert_eq!((&record["type"], &record["part"]), (&json!("omission"), &json!(1)), "{record}");
     append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     assert!(rebuild(&sandbox, "s.jsonl") == expected);
 
@@ -555,20 +558,20 @@ fn l5_images_of_results_are_omitted_whole_and_recorded() {
     let (_, rest) = expected.split_once("; all of it: ").expect("a command in the line");
     let (command, _) = rest.split_once(" ...]").expect("the line's end");
     let whole = sandbox.sh(&format!("{command} s.jsonl")).assert().success().stdout_text();
-    assert!(whole.contains(&image("AAAA").to_string()), "{whole}");
+    assert!(whole.contains(&image(0).to_string()), "{whole}");
 
     // With a much smaller window, one record is written for each result. Images in the user's messages stay, whatever the budget.
     let run = stage(&sandbox, "claw-truncate", &["--window", "600"], "s.jsonl")
         .code(5)
-        .stderr(contains("left out 2 images or documents: "))
+        .stderr(contains("left out 1 document, 1 image: "))
         .stderr(contains("still over the budget"));
     append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     let shown = rebuild(&sandbox, "s.jsonl");
-    let left: Vec<bool> =
-        ["AAAA", "a.pdf", "BBBB", "CCCC"].iter().map(|data| shown.contains(data)).collect();
+    let all = [data(0), "a.pdf".to_owned(), data(1), data(2)];
+    let left: Vec<bool> = all.iter().map(|data| shown.contains(data)).collect();
     assert_eq!(left, [false, false, false, true], "{shown}");
     // Each step can be undone.
-    for target in sandbox.read_json("s.jsonl").iter().filter(|it| it["type"] == "truncation") {
+    for target in sandbox.read_json("s.jsonl").iter().filter(|it| it["type"] == "omission") {
         append(&sandbox, "s.jsonl", json!({"type": "retract", "target": target["id"]}).to_string());
     }
     assert!(rebuild(&sandbox, "s.jsonl") == before);
@@ -580,11 +583,19 @@ fn l5_a_truncation_that_names_a_missing_image_is_reported_and_ignored() {
     with_images().append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
     let run = stage(&sandbox, "claw-truncate", &["--window", "20000"], "s.jsonl");
-    let record = run.success().json_one();
-    for media in [json!(["0000000000000000"]), json!([record["media"][0], record["media"][0]])] {
-        let mut wrong = record.clone();
-        wrong["media"] = media;
-        append(&sandbox, "s.jsonl", wrong.to_string());
+    let omission = run.success().json_one();
+    // Version 0.1 wrote the names of images into the truncation record.
+    let whole = json!({"type": "truncation", "tool_use_id": omission["tool_use_id"],
+        "record_id": omission["record_id"], "head": 11, "tail": 0, "bytes": 11,
+        "sha256": digest(&sandbox, "beforeafter")});
+    let naming = |media: Value| {
+        let mut record = whole.clone();
+        record["media"] = media;
+        record.to_string()
+    };
+    let name = digest(&sandbox, &image(0).to_string());
+    for wrong in [json!(["0000000000000000"]), json!([name, name])] {
+        append(&sandbox, "s.jsonl", naming(wrong));
         sandbox
             .cmd("claw-rebuild")
             .arg("s.jsonl")
@@ -594,13 +605,13 @@ fn l5_a_truncation_that_names_a_missing_image_is_reported_and_ignored() {
             .stderr(contains("a truncation does not fit this result"));
     }
     // A record whose `media` is not a list cannot be appended; a record without `media` omits no image.
-    let mut wrong = record.clone();
-    wrong["media"] = json!("AAAA");
-    sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(wrong.to_string()).assert().code(65);
-    let mut old = record;
-    old.as_object_mut().expect("an object").remove("media");
-    append(&sandbox, "s.jsonl", old.to_string());
+    let wrong = naming(json!("AAAA"));
+    sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(wrong).assert().code(65);
+    append(&sandbox, "s.jsonl", whole.to_string());
     assert!(rebuild(&sandbox, "s.jsonl") == before);
+    append(&sandbox, "s.jsonl", naming(json!([name])));
+    let shown = rebuild(&sandbox, "s.jsonl");
+    assert!(!shown.contains(&data(0)) && shown.contains(&format!("left out, sha256 {name}")));
 }
 
 #[test]

@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{AssertExt, Cmd, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox, media};
 use crate::conversations::{Conversation, append};
 
 fn image(bytes: usize) -> Value {
-    let data = "iVBO".repeat(bytes / 4);
-    json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
+    media::image("image/png", &media::png_of(bytes))
 }
 
 fn text(text: &str) -> Value {
@@ -80,8 +79,7 @@ fn wedges() -> Vec<Wedge> {
                 .assistant("I see.")
         })
     };
-    let document = json!({"type": "document", "source": {"type": "base64",
-        "media_type": "application/pdf", "data": "aGVsbG8="}});
+    let document = media::document(&media::pdf(2));
     let thoughts = || {
         Conversation::new()
             .user("Begin.")

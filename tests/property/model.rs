@@ -279,7 +279,7 @@ fn answered(content: &Value) -> Answered {
 
 /// Returns the mark of a block.
 fn mark(block: &Value, letter: char) -> Option<usize> {
-    let texts = [&block["text"], &block["thinking"], &block["data"], &block["source"]["data"]];
+    let texts = [&block["text"], &block["thinking"], &block["data"], &block["source"]["url"]];
     texts.into_iter().find_map(|text| mark_in(text.as_str()?, letter))
 }
 

@@ -370,9 +370,7 @@ impl Piece {
 }
 
 fn image(data: &str) -> String {
-    format!(
-        r#"{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}"#
-    )
+    format!(r#"{{"type":"image","source":{{"type":"url","url":"{data}"}}}}"#)
 }
 
 impl Answer {

@@ -41,9 +41,7 @@ pub fn of_conversations(conversation: &Conversation) -> Law {
     let sent = from_inputs(&inputs, &options).map_err(|error| format!("{error:#}"))?.messages;
     let sent: String = sent.iter().map(Message::to_json).collect();
     // The content of images is not shown.
-    let mut parts = sent.split(r#""data":""#);
-    let first = parts.next().unwrap_or_default().to_owned();
-    let sent = first + &parts.filter_map(|part| Some(part.split_once('"')?.1)).collect::<String>();
+    let sent = without(&without(&sent, r#""url":""#), r#""data":""#);
     for format in [Format::Text, Format::Markdown, Format::Html] {
         let text = shown(&bytes, format)?;
         let lost: Vec<_> = marks(&sent).difference(&marks(&text)).copied().collect();
@@ -53,6 +51,13 @@ pub fn of_conversations(conversation: &Conversation) -> Law {
         is_sound(&text, format)?;
     }
     Ok(())
+}
+
+/// Returns the text without the values of the members that begin with `opening`.
+fn without(text: &str, opening: &str) -> String {
+    let mut parts = text.split(opening);
+    let first = parts.next().unwrap_or_default().to_owned();
+    first + &parts.filter_map(|part| Some(part.split_once('"')?.1)).collect::<String>()
 }
 
 /// Checks that the output has no control characters and is well-formed in its format.

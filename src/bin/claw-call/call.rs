@@ -16,6 +16,7 @@ use clawutils::estimate::sizes::Size;
 use clawutils::exit::{self, Exit, fail};
 use clawutils::provider::call::{self, ModelCall, Patience};
 use clawutils::provider::endpoint::Endpoint;
+use clawutils::provider::fit::{self, Fitted};
 use clawutils::provider::protocol::Protocol;
 use clawutils::provider::{ModelRequest, Provider, ollama};
 use clawutils::rules::check_ready;
@@ -103,13 +104,14 @@ pub fn call(
     let mut endpoint = args.connection.endpoint(model)?;
     let known = known_window(args, model, log)?;
     let default_limit = known.map_or(MAX_TOKENS, default_output);
+    let fitted = fit::fit(endpoint.protocol, &name, &messages, extras.tools.as_deref());
     let request = ModelRequest {
         model: &name,
         max_tokens: args.window.max_tokens.unwrap_or(default_limit),
         max_tokens_name: endpoint.output_limit_name(&name),
         system: extras.system.as_deref(),
-        tools: extras.tools.as_deref(),
-        messages: &messages,
+        tools: fitted.tools.as_deref(),
+        messages: &fitted.messages,
         stream: args.stream.is_some(),
         window: window(known, endpoint.provider),
         extra: extra.as_deref(),
@@ -147,7 +149,7 @@ pub fn call(
     if protocol == Protocol::Ollama && known.is_none() {
         report_window(&name, log);
     }
-    ask(args, model, &call, &mut network, prices.as_ref())
+    ask(args, model, &call, &fitted, &mut network, prices.as_ref())
 }
 
 /// Returns the name of the model.
@@ -172,6 +174,7 @@ fn ask(
     args: &CallArgs,
     model: &ModelArgs,
     call: &ModelCall<'_, '_, '_>,
+    fitted: &Fitted<'_, '_>,
     network: &mut Network<'_>,
     prices: Option<&Prices>,
 ) -> anyhow::Result<Exit> {
@@ -182,6 +185,7 @@ fn ask(
     let shown = show.finish();
     let mut failed = match outcome {
         Ok(mut replies) => {
+            fitted.restore(&mut replies);
             let bytes = network.sent_bytes;
             if network.is_live() && call.sizes.learns(bytes) {
                 note_error(model.learn_size(Size::Accepted(bytes)), log);
@@ -202,6 +206,7 @@ fn ask(
         Err(failed) => failed,
     };
     if !failed.shown.is_empty() {
+        fitted.restore(&mut failed.shown);
         reply::write_records(&mut failed.shown, &mut to, endpoint.provider, call, args)?;
     }
     match (network.stopped, network.broken.take()) {

@@ -109,14 +109,11 @@ pub fn report_truncated(
 
 /// Describes what was done, with a `remark` on the sizes, and how to see what was left out.
 fn what_was_done(outcome: &TruncateOutcome, remark: &str) -> String {
-    let TruncateOutcome { before, after, shortened, left_out, omissions, bytes, .. } = outcome;
+    let TruncateOutcome { before, after, shortened, omissions, bytes, .. } = outcome;
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let mut done = Vec::new();
     if *shortened > 0 {
         done.push(format!("shortened {shortened} result{}", plural(*shortened)));
-    }
-    if *left_out > 0 {
-        done.push(format!("left out {left_out} image{0} or document{0}", plural(*left_out)));
     }
     if omissions.count() > 0 {
         done.push(format!("left out {}", omissions.describe()));

@@ -15,7 +15,7 @@ fn check(text: &str, messages: &str, findings: &[&str]) {
 
 const CHAT: [&str; 6] = [
     r#"{"role":"system","content":"rules"}"#,
-    r#"{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,eA=="}}]}"#,
+    r#"{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="}}]}"#,
     r#"{"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[{"id":"c1","type":"function","function":{"name":"t","arguments":"{\"a\": 1}"}},{"id":"c2","type":"function","function":{"name":"t","arguments":""}}]}"#,
     r#"{"role":"tool","tool_call_id":"c1","content":"r1"}"#,
     r#"{"role":"tool","tool_call_id":"c2","content":[{"type":"text","text":"r2"}]}"#,
@@ -65,7 +65,7 @@ fn unusual_chat_messages_are_read_or_reported() {
 
 #[test]
 fn gemini_contents_are_read() {
-    let contents = r#"[{"role":"user","parts":[{"text":"look"},{"inlineData":{"mimeType":"image/png","data":"eA=="}}]},
+    let contents = r#"[{"role":"user","parts":[{"text":"look"},{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="}}]},
 {"role":"model","parts":[{"text":"hm","thought":true},{"text":"I look."},{"functionCall":{"name":"f","args":{"a":1}}},{"functionCall":{"name":"f","args":{}}}]},
 {"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"r1"}}},{"functionResponse":{"name":"f","response":{"a":2}}}]},
 {"role":"model","parts":[{"text":"done"}]}]"#;

@@ -194,7 +194,7 @@ fn v32_other_kinds_of_records_become_prompts_or_are_ignored() {
         ),
         (bash(r#""output":"out","excludeFromContext":true"#), ""),
         (
-            r#"a1 - json:"type":"message","message":{"role":"user","content":[{"type":"image","data":"eA==","mimeType":"image/png"}]}"#.to_owned(),
+            r#"a1 - json:"type":"message","message":{"role":"user","content":[{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg==","mimeType":"image/png"}]}"#.to_owned(),
             "U|image",
         ),
         ("a1 - thinking_level_change:low".to_owned(), ""),

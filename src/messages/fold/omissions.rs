@@ -27,9 +27,10 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         }
     }
 
-    /// Marks the provider counts up to the omissions of this record as invalid.
+    /// Marks the provider counts up to the omissions of this record as invalid. Those of results end the counts once the
+    /// result is assigned to its call, which can come later.
     pub(super) fn end_counts_of_omissions(&mut self, record: &Record<'_>) {
-        if !self.omissions(record).is_empty() {
+        if self.omissions(record).iter().any(|omission| omission.tool_use_id.is_none()) {
             self.end_counts(self.changed_at(record));
         }
     }

@@ -111,7 +111,11 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
             let shown = omissions::of_result(content, &places, id, omissions);
             (content, left_out) = (shown.content, shown.left_out);
         }
-        let is_changed = is_repaired || shown.is_some() || left_out != LeftOut::Nothing;
+        let fitting = self.fitting_parts(&content, &mut left_out, record);
+        let is_fitted = fitting.is_some();
+        content = fitting.unwrap_or(content);
+        let is_changed =
+            is_repaired || shown.is_some() || left_out != LeftOut::Nothing || is_fitted;
         let changed = is_changed.then(|| content.to_json());
         ShownResult { shown, changed, left_out, parts: places.unwrap_or_default() }
     }

@@ -34,6 +34,17 @@ pub enum LeftOut {
     All,
 }
 
+impl LeftOut {
+    /// Adds the item with this index.
+    pub fn add(&mut self, index: u64) {
+        match self {
+            LeftOut::Nothing => *self = LeftOut::Parts(vec![index]),
+            LeftOut::Parts(parts) => parts.push(index),
+            LeftOut::All => {}
+        }
+    }
+}
+
 impl ResultMeta {
     /// Returns the id of the call on disk.
     #[must_use]

@@ -17,6 +17,7 @@
 )]
 
 mod isolation;
+pub mod media;
 pub mod provider;
 pub mod pty;
 pub mod rules;

@@ -12,8 +12,8 @@ const SESSION: &str = r#"{"type":"user","ts":1767225600.25,"content":"one"}
 {"type":"tool_use","tool_use_id":"c1","name":"ls","input":{"path":"."}}
 {"type":"tool_use","tool_use_id":"c2","name":"ls","input":{}}
 {"type":"tool_result","tool_use_id":"c1","content":"r1"}
-{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"r2"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}}],"is_error":true}
-{"type":"user","content":[{"type":"text","text":"two"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}}]}
+{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"r2"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="}}],"is_error":true}
+{"type":"user","content":[{"type":"text","text":"two"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="}}]}
 {"type":"assistant","model":"m","content":"three"}
 "#;
 /// A compaction, and a prompt after it. `OFFSET` stands for the offset of the first kept record.

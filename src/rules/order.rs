@@ -1,13 +1,21 @@
-//! The rules that a provider enforces on a list of messages. The messages that claw-rebuild writes break none of them,
-//! except that the conversation may be unfinished. claw-check reports violations, and claw-call refuses to send
-//! messages that break one.
+//! The rules on how messages and blocks follow each other, and on what a block must have. The messages that claw-rebuild
+//! writes break none of them, except that the conversation may be unfinished. claw-check reports violations, and claw-call
+//! refuses to send messages that break one.
 
 use crate::exit::{Exit, fail};
 use crate::id::is_id;
-use crate::messages::Message;
-use crate::record::content::{Block, BlockKind, Role};
+use crate::record::content::{Block, BlockKind, Content, Role};
+use crate::rules::media;
 use std::collections::HashSet;
 use std::fmt;
+
+/// A message, as far as the rules look at it.
+pub trait Said {
+    /// Returns the role of its author.
+    fn role(&self) -> Role;
+    /// Returns its content.
+    fn content(&self) -> &Content<'_>;
+}
 
 /// A violation of a rule: a provider would refuse the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +41,7 @@ impl fmt::Display for Violation {
 /// empty text and thinking. Returns every violation, in the order of the messages. If there is none, the messages can
 /// be sent.
 #[must_use]
-pub fn violations(messages: &[Message<'_>]) -> Vec<Violation> {
+pub fn violations(messages: &[impl Said]) -> Vec<Violation> {
     let mut found = Vec::new();
     if messages.is_empty() {
         let nothing = broken("no-messages", 0, "there is nothing to send");
@@ -47,8 +55,8 @@ pub fn violations(messages: &[Message<'_>]) -> Vec<Violation> {
         check_results(messages, index, &mut found);
     }
     if let Some((index, last)) = messages.iter().enumerate().next_back()
-        && last.role == Role::Assistant
-        && last.calls().next().is_none()
+        && last.role() == Role::Assistant
+        && last.content().calls().next().is_none()
     {
         found.push(Violation {
             unfinished: true,
@@ -62,32 +70,38 @@ fn broken(rule: &'static str, message: usize, what: impl Into<String>) -> Violat
     Violation { rule, message, what: what.into(), unfinished: false }
 }
 
-fn check_role(messages: &[Message<'_>], index: usize, found: &mut Vec<Violation>) {
-    let role = messages[index].role;
+fn check_role(messages: &[impl Said], index: usize, found: &mut Vec<Violation>) {
+    let role = messages[index].role();
     if index == 0 && role != Role::User {
         found.push(broken("first-message", index, "the first message is not the user's"));
     }
-    if index > 0 && messages[index - 1].role == role {
+    if index > 0 && messages[index - 1].role() == role {
         found.push(broken("roles-alternate", index, format!("two {role} messages in a row")));
     }
 }
 
-fn check_blocks(message: &Message<'_>, index: usize, found: &mut Vec<Violation>) {
-    if message.is_empty() {
+fn check_blocks(message: &impl Said, index: usize, found: &mut Vec<Violation>) {
+    if message.content().is_empty() {
         found.push(broken("empty-message", index, "it has no content"));
     }
-    for block in message.blocks() {
+    for block in message.content().blocks().iter() {
         match &block.kind {
             BlockKind::Blank => {
                 found.push(broken("blank-text", index, "a text block is empty or white space"));
             }
-            BlockKind::Thinking { .. } | BlockKind::Media if !block.fits(message.role) => {
+            BlockKind::Thinking { .. } | BlockKind::Media if !block.fits(message.role()) => {
                 let what = match block.kind {
                     BlockKind::Media => "an assistant message cannot contain images or documents",
                     _ => "a user message cannot contain thinking",
                 };
                 found.push(broken("block-role", index, what));
             }
+            BlockKind::ToolUse { is_valid: false, .. } => {
+                let what = "the name of a call has characters that providers refuse, or its input is no object";
+                found.push(broken("call-form", index, what));
+            }
+            BlockKind::Media => check_media(block, index, found),
+            BlockKind::ToolResult { .. } => check_items(block, index, found),
             BlockKind::Thinking { signed: false } => {
                 let what = "a thinking block has no signature or no data";
                 found.push(broken("unsigned-thinking", index, what));
@@ -95,12 +109,12 @@ fn check_blocks(message: &Message<'_>, index: usize, found: &mut Vec<Violation>)
             _ => {}
         }
     }
-    let last = message.blocks().last();
-    if message.role == Role::Assistant && last.is_some_and(Block::is_thinking) {
+    let last = message.content().blocks().iter().last();
+    if message.role() == Role::Assistant && last.is_some_and(Block::is_thinking) {
         found.push(broken("final-thinking", index, "its last block is thinking"));
     }
     let mut past_results = false;
-    for block in message.blocks() {
+    for block in message.content().blocks().iter() {
         match block.kind {
             BlockKind::ToolResult { .. } if past_results => {
                 found.push(broken("results-first", index, "a result comes after other content"));
@@ -111,22 +125,45 @@ fn check_blocks(message: &Message<'_>, index: usize, found: &mut Vec<Violation>)
     }
 }
 
+/// Checks an image or a document. What an outline leaves of a block is not checked.
+fn check_media(block: &Block<'_>, index: usize, found: &mut Vec<Violation>) {
+    if *block.raw != *"{}"
+        && let Err(why) = media::judge(&block.raw)
+    {
+        let what = format!("no provider accepts an image or a document: it {why}");
+        found.push(broken("refused-media", index, what));
+    }
+}
+
+/// Checks the images and documents in a result.
+fn check_items(block: &Block<'_>, index: usize, found: &mut Vec<Violation>) {
+    let known = block.raw.value();
+    let Some(list) = known.or_else(|| block.member("content")).filter(|it| it.starts_with('['))
+    else {
+        return;
+    };
+    if let Ok(content) = Content::parse(list) {
+        let items = content.blocks().iter().filter(|item| item.kind == BlockKind::Media);
+        items.for_each(|item| check_media(item, index, found));
+    }
+}
+
 fn check_calls<'m>(
-    messages: &'m [Message<'_>],
+    messages: &'m [impl Said],
     index: usize,
     seen: &mut HashSet<&'m str>,
     found: &mut Vec<Violation>,
 ) {
     let message = &messages[index];
     let next = messages.get(index + 1);
-    if message.calls().next().is_none() {
+    if message.content().calls().next().is_none() {
         return;
     }
-    let answers: HashSet<&str> = next.into_iter().flat_map(Message::results).collect();
+    let answers: HashSet<&str> = next.into_iter().flat_map(|it| it.content().results()).collect();
     let unfinished = index + 2 >= messages.len()
-        && next.is_none_or(|next| next.blocks().all(|block| block.is_result()));
-    for id in message.calls() {
-        if message.role != Role::Assistant {
+        && next.is_none_or(|next| next.content().blocks().iter().all(|block| block.is_result()));
+    for id in message.content().calls() {
+        if message.role() != Role::Assistant {
             found.push(broken("call-role", index, format!("call '{id}' is in a user message")));
         }
         if !is_id(id) {
@@ -144,16 +181,16 @@ fn check_calls<'m>(
     }
 }
 
-fn check_results(messages: &[Message<'_>], index: usize, found: &mut Vec<Violation>) {
+fn check_results(messages: &[impl Said], index: usize, found: &mut Vec<Violation>) {
     let message = &messages[index];
     let before = index.checked_sub(1).map(|before| &messages[before]);
-    if message.results().next().is_none() {
+    if message.content().results().next().is_none() {
         return;
     }
-    let calls: HashSet<&str> = before.into_iter().flat_map(Message::calls).collect();
+    let calls: HashSet<&str> = before.into_iter().flat_map(|it| it.content().calls()).collect();
     let mut here = HashSet::new();
-    for id in message.results() {
-        if message.role != Role::User {
+    for id in message.content().results() {
+        if message.role() != Role::User {
             let what = format!("result of call '{id}' is in an assistant message");
             found.push(broken("result-role", index, what));
         }
@@ -172,7 +209,7 @@ fn check_results(messages: &[Message<'_>], index: usize, found: &mut Vec<Violati
 /// # Errors
 /// Status 7 if there are no messages, the last one is the assistant's, or a tool call at the end has no result; 76 if a
 /// provider would refuse the messages.
-pub fn check_ready(messages: &[Message<'_>]) -> anyhow::Result<()> {
+pub fn check_ready(messages: &[impl Said]) -> anyhow::Result<()> {
     let broken = violations(messages);
     let Some(first) = broken.iter().find(|broken| !broken.unfinished).or(broken.first()) else {
         return Ok(());
@@ -188,11 +225,12 @@ pub fn check_ready(messages: &[Message<'_>]) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messages::Message;
 
     const CALL: &str = r#"{"type":"tool_use","id":"c","name":"f","input":{}}"#;
     const RESULT: &str = r#"{"type":"tool_result","tool_use_id":"c","content":"r"}"#;
     const TEXT: &str = r#"{"type":"text","text":"x"}"#;
-    const IMAGE: &str = r#"{"type":"image","source":{}}"#;
+    const IMAGE: &str = r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="}}"#;
     const SIGNED: &str = r#"{"type":"thinking","thinking":"t","signature":"s"}"#;
 
     /// Returns messages as JSON, each given by its role and its blocks.

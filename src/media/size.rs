@@ -1,0 +1,219 @@
+//! The size of an image in pixels, from the header of its file: PNG, JPEG, GIF or WebP.
+//!
+//! The crate imagesize (0.15) cannot be used instead: it mistakes the scaling hint of a lossy WebP for part of its
+//! size, and fails at fill bytes between the segments of a JPEG.
+
+/// Returns the width and height in pixels of the image in `base64`. Returns `None` if the data does not begin
+/// like a PNG, JPEG, GIF or WebP file, or if an edge is zero.
+///
+/// Both base64 alphabets are accepted, with or without line breaks and a `data:` prefix.
+pub fn size(base64: &str) -> Option<(u32, u32)> {
+    let header: Vec<u8> = Decoder::new(base64).take(HEADER).collect();
+    let size = match header.as_slice() {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => png(&header),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => gif(&header),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => webp(&header),
+        [0xFF, 0xD8, 0xFF, ..] => jpeg(Decoder::new(base64)),
+        _ => None,
+    };
+    size.filter(|&(width, height)| width > 0 && height > 0)
+}
+
+/// The number of bytes that hold the size in every format except JPEG.
+const HEADER: usize = 30;
+
+/// Reads the first chunk, which is always IHDR: length, name, width, height.
+fn png(header: &[u8]) -> Option<(u32, u32)> {
+    if header.get(12..16)? != b"IHDR" {
+        return None;
+    }
+    Some((big_endian(header.get(16..20)?), big_endian(header.get(20..24)?)))
+}
+
+fn gif(header: &[u8]) -> Option<(u32, u32)> {
+    Some((little_endian(header.get(6..8)?), little_endian(header.get(8..10)?)))
+}
+
+/// Reads one of three formats: `VP8 ` (lossy), `VP8L` (lossless) or `VP8X` (extended, with animation or a
+/// colour profile).
+fn webp(header: &[u8]) -> Option<(u32, u32)> {
+    match header.get(12..16)? {
+        b"VP8 " if header.get(23..26)? == [0x9D, 0x01, 0x2A] => {
+            // 14 bits each; the top two bits are a hint for scaling.
+            let edge = |at: usize| Some(little_endian(header.get(at..at + 2)?) & 0x3FFF);
+            Some((edge(26)?, edge(28)?))
+        }
+        b"VP8L" if header.get(20)? == &0x2F => {
+            let bits = little_endian(header.get(21..25)?);
+            Some(((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1))
+        }
+        b"VP8X" => {
+            let edge = |at: usize| Some(little_endian(header.get(at..at + 3)?) + 1);
+            Some((edge(24)?, edge(27)?))
+        }
+        _ => None,
+    }
+}
+
+/// Reads the segments of a JPEG up to the one that starts a frame, which holds the size.
+fn jpeg(mut bytes: impl Iterator<Item = u8>) -> Option<(u32, u32)> {
+    const START_OF_IMAGE: u8 = 0xD8;
+    const END_OF_IMAGE: u8 = 0xD9;
+    const START_OF_SCAN: u8 = 0xDA;
+    loop {
+        if bytes.next()? != 0xFF {
+            return None;
+        }
+        let marker = bytes.find(|&byte| byte != 0xFF)?;
+        match marker {
+            START_OF_IMAGE | 0x01 | 0xD0..=0xD7 => continue, // a marker without a segment
+            END_OF_IMAGE | START_OF_SCAN => return None,
+            _ => {}
+        }
+        let length = u16::from_be_bytes([bytes.next()?, bytes.next()?]);
+        if is_frame(marker) {
+            let _precision = bytes.next()?;
+            let height = u16::from_be_bytes([bytes.next()?, bytes.next()?]);
+            let width = u16::from_be_bytes([bytes.next()?, bytes.next()?]);
+            return Some((width.into(), height.into()));
+        }
+        if let Some(last) = usize::from(length).checked_sub(3) {
+            bytes.nth(last)?; // the length includes its own two bytes
+        }
+    }
+}
+
+/// Returns true if the marker starts a frame: C0 to CF, except for C4 and CC, which define tables, and C8, which is
+/// reserved.
+fn is_frame(marker: u8) -> bool {
+    matches!(marker, 0xC0..=0xCF) && !matches!(marker, 0xC4 | 0xC8 | 0xCC)
+}
+
+/// Reads a big-endian number of at most four bytes.
+fn big_endian(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |number, &byte| number << 8 | u32::from(byte))
+}
+
+/// Reads a little-endian number of at most four bytes.
+fn little_endian(bytes: &[u8]) -> u32 {
+    bytes.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
+}
+
+/// An iterator over the bytes of a base64 text, up to the first invalid character.
+struct Decoder<'a> {
+    text: std::slice::Iter<'a, u8>,
+    /// The bits that were read and not yet returned, in the lowest `pending` places.
+    bits: u32,
+    pending: u32,
+}
+
+impl<'a> Decoder<'a> {
+    fn new(base64: &'a str) -> Self {
+        let data = match base64.strip_prefix("data:") {
+            Some(address) => address.split_once(',').map_or("", |(_, data)| data),
+            None => base64,
+        };
+        Self { text: data.as_bytes().iter(), bits: 0, pending: 0 }
+    }
+}
+
+impl Iterator for Decoder<'_> {
+    type Item = u8;
+
+    fn next(&mut self) -> Option<u8> {
+        while self.pending < 8 {
+            let digit = self.text.find(|byte| !byte.is_ascii_whitespace())?;
+            self.bits = self.bits << 6 | digit_value(*digit)?;
+            self.pending += 6;
+        }
+        self.pending -= 8;
+        let byte = self.bits >> self.pending;
+        Some((byte & 0xFF) as u8)
+    }
+}
+
+fn digit_value(digit: u8) -> Option<u32> {
+    let value = match digit {
+        b'A'..=b'Z' => digit - b'A',
+        b'a'..=b'z' => digit - b'a' + 26,
+        b'0'..=b'9' => digit - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    };
+    Some(value.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::media::encoded::encode;
+
+    fn png(width: u32, height: u32) -> Vec<u8> {
+        let mut file = b"\x89PNG\r\n\x1A\n\0\0\0\rIHDR".to_vec();
+        file.extend(width.to_be_bytes());
+        file.extend(height.to_be_bytes());
+        file.extend(b"\x08\x06\0\0\0");
+        file
+    }
+
+    fn jpeg(width: u16, height: u16, marker: u8) -> Vec<u8> {
+        let mut file = b"\xFF\xD8\xFF\xE1".to_vec();
+        file.extend(20_002_u16.to_be_bytes());
+        file.extend([0xFF; 20_000]); // for example a thumbnail; these bytes are not markers
+        file.extend(b"\xFF\xFF\xDB\0\x04\x01\x02\xFF\xD0"); // a fill byte, a table, a lone marker
+        file.extend([0xFF, marker, 0, 17, 8]);
+        file.extend(height.to_be_bytes());
+        file.extend(width.to_be_bytes());
+        file.extend([0; 10]);
+        file
+    }
+
+    fn webp(kind: &[u8; 4], body: &[u8]) -> Vec<u8> {
+        [b"RIFF\x24\0\0\0WEBP", kind.as_slice(), b"\x18\0\0\0", body].concat()
+    }
+
+    #[test]
+    fn the_size_is_read_from_each_format() {
+        let gif = b"GIF89a\x40\x01\xF0\x00\xF7\0\0".as_slice();
+        let lossy = webp(b"VP8 ", b"\x30\x01\0\x9D\x01\x2A\x40\x41\xF0\x80");
+        let lossless = webp(b"VP8L", &[&[0x2F][..], &(319_u32 | 239 << 14).to_le_bytes()].concat());
+        let extended = webp(b"VP8X", b"\x10\0\0\0\x3F\x01\0\xEF\0\0");
+        let [png, jpeg] = [png(320, 240), jpeg(320, 240, 0xC0)];
+        for file in [png.as_slice(), &jpeg, gif, &lossy, &lossless, &extended] {
+            assert_eq!(size(&encode(file)), Some((320, 240)), "{:?}", &file[..4]);
+        }
+    }
+
+    #[test]
+    fn a_progressive_jpeg_has_a_size_and_a_table_is_not_a_frame() {
+        assert_eq!(size(&encode(&jpeg(640, 480, 0xC2))), Some((640, 480)));
+        assert_eq!(size(&encode(&jpeg(640, 480, 0xC4))), None);
+        assert_eq!(size(&encode(&jpeg(640, 480, 0xDA))), None);
+    }
+
+    #[test]
+    fn line_breaks_a_data_prefix_and_the_other_alphabet_are_read() {
+        let plain = encode(&png(320, 240));
+        let broken: Vec<&str> = (0..plain.len()).step_by(4).map(|i| &plain[i..i + 4]).collect();
+        assert_eq!(size(&broken.join("\r\n")), Some((320, 240)));
+        assert_eq!(size(&format!("data:image/png;base64,{plain}")), Some((320, 240)));
+        assert_eq!(
+            Decoder::new("-_-_").collect::<Vec<_>>(),
+            Decoder::new("+/+/").collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn truncated_and_damaged_data_never_panics() {
+        for file in [png(320, 240), jpeg(320, 240, 0xC0), webp(b"VP8X", &[0; 10])] {
+            let whole = encode(&file);
+            for end in 0..whole.len().min(80) {
+                let broken = format!("{}é{}", &whole[..end], &whole[end..]);
+                for source in [&whole[..end], &broken] {
+                    let _ = size(source);
+                }
+            }
+        }
+    }
+}
