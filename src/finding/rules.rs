@@ -112,6 +112,8 @@ rules! {
         "The input of a tool call is not a JSON object; it is sent as one.";
     CALL_NAME, "call-name", Note, true,
         "The name of a tool has characters that providers refuse, or is empty or too long; another name is sent.";
+    FOREIGN_BLOCK, "foreign-block", Note, true,
+        "A text or an image is in the form of OpenAI's APIs; it is sent in the usual form.";
     MEDIA_CORRECTED, "media-corrected", Note, true,
         "Providers refuse an image or a document as it is; it is corrected, or sent with fewer pixels.";
     MEDIA_LEFT_OUT, "media-left-out", Warning, true,

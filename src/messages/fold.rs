@@ -172,9 +172,9 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 let kind = BlockKind::ToolUse { id: Id::from(id), is_valid };
                 self.call(Block { raw, kind }, 0, meta, record);
             }
-            Body::ToolResult { id, content, is_error, pin } => {
+            Body::ToolResult { id, content, blocks, is_error, pin } => {
                 meta.iter_mut().for_each(|meta| meta.pin = pin);
-                self.tool_result(id, content, is_error, meta, record);
+                self.tool_result(id, (content, blocks), is_error, meta, record);
             }
             Body::Compaction { .. } if self.view.is_whole => self.end_counts(u64::MAX),
             _ => {}

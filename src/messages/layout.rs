@@ -13,7 +13,6 @@ use crate::messages::view::EffectiveCompaction;
 use crate::messages::{Message, summary};
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::scale::Scale;
-use crate::rules::accepts::ANTHROPIC_NAME;
 use crate::rules::names;
 use std::io;
 
@@ -187,7 +186,7 @@ fn rename_tools(blocks: &mut [Block<'_>]) {
         *is_valid = true;
         let Ok(object) = Object::parse(&block.raw) else { continue };
         let name = object.string("name").unwrap_or_default();
-        let raw = object.with("name", &quote(&names::fit(&name, ANTHROPIC_NAME)));
+        let raw = object.with("name", &quote(&names::fit(&name)));
         block.raw = raw.into();
     }
 }

@@ -12,7 +12,7 @@ use crate::provider::Reply;
 use crate::provider::protocol::Protocol;
 use crate::record::content::{Block, BlockKind};
 use crate::record::digest;
-use crate::rules::accepts::{ANTHROPIC_NAME, MISTRAL_MODELS, NameLimit, OPENAI_NAME};
+use crate::rules::accepts::MISTRAL_MODELS;
 use crate::rules::names;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -28,7 +28,7 @@ pub struct Fitted<'m, 'a> {
     names: HashMap<String, String>,
 }
 
-/// Fits messages and tools to a protocol and a model.
+/// Fits messages and tools to a protocol and a model. Rebuild has fitted the names in calls already.
 #[must_use]
 pub fn fit<'m, 'a>(
     protocol: Protocol,
@@ -36,17 +36,11 @@ pub fn fit<'m, 'a>(
     messages: &'m [Message<'a>],
     tools: Option<&'m str>,
 ) -> Fitted<'m, 'a> {
-    let limit = match protocol {
-        Protocol::Anthropic => ANTHROPIC_NAME,
-        Protocol::OpenAi | Protocol::Ollama => OPENAI_NAME,
-    };
-    let needs_nine = protocol == Protocol::OpenAi && is_mistral(model);
     let mut names = HashMap::new();
-    let tools = tools.map(|raw| fit_tools(raw, limit, &mut names));
+    let tools = tools.map(|raw| fit_tools(raw, &mut names));
     let messages = match protocol {
-        // Rebuild has fitted the names, and the rules of order check them.
-        Protocol::Anthropic => Cow::Borrowed(messages),
-        _ => fit_calls(messages, limit, needs_nine),
+        Protocol::OpenAi if is_mistral(model) => nine_characters(messages),
+        _ => Cow::Borrowed(messages),
     };
     Fitted { messages, tools, names }
 }
@@ -57,24 +51,12 @@ fn is_mistral(model: &str) -> bool {
     MISTRAL_MODELS.iter().any(|part| name.contains(part))
 }
 
-/// Returns the name that is sent for a tool. Rebuild has already replaced the name in calls by one that Anthropic accepts.
-fn sent_name(name: &str, limit: NameLimit) -> Cow<'_, str> {
-    match names::fit(name, ANTHROPIC_NAME) {
-        Cow::Borrowed(name) => names::fit(name, limit),
-        Cow::Owned(name) => Cow::Owned(names::fit(&name, limit).into_owned()),
-    }
-}
-
 /// Fits the names in the definitions, and adds those that change to `own`.
-fn fit_tools<'m>(
-    raw: &'m str,
-    limit: NameLimit,
-    own: &mut HashMap<String, String>,
-) -> Cow<'m, str> {
+fn fit_tools<'m>(raw: &'m str, own: &mut HashMap<String, String>) -> Cow<'m, str> {
     let Some(tools) = elements(raw) else { return Cow::Borrowed(raw) };
     let mut fitted: Vec<Cow<'_, str>> = Vec::with_capacity(tools.len());
     for tool in tools {
-        let new = renamed(tool, limit, own).map_or(Cow::Borrowed(tool), Cow::Owned);
+        let new = renamed(tool, own).map_or(Cow::Borrowed(tool), Cow::Owned);
         fitted.push(new);
     }
     match fitted.iter().all(|tool| matches!(tool, Cow::Borrowed(_))) {
@@ -85,64 +67,41 @@ fn fit_tools<'m>(
 
 /// Returns a definition with another name if the target refuses its own. The name is a member of the definition, or of its
 /// `function`.
-fn renamed(tool: &str, limit: NameLimit, own: &mut HashMap<String, String>) -> Option<String> {
+fn renamed(tool: &str, own: &mut HashMap<String, String>) -> Option<String> {
     let object = Object::parse(tool).ok()?;
     if let Some(inner) = object.get("function").filter(|raw| raw.starts_with('{')) {
-        return Some(object.with("function", &renamed(inner, limit, own)?));
+        return Some(object.with("function", &renamed(inner, own)?));
     }
     let name = object.string("name")?;
-    let Cow::Owned(sent) = sent_name(&name, limit) else { return None };
+    let Cow::Owned(sent) = names::fit(&name) else { return None };
     let changed = object.with("name", &quote(&sent));
     own.insert(sent, name.into_owned());
     Some(changed)
 }
 
-/// Fits the names and ids in calls and results.
-fn fit_calls<'m, 'a>(
-    messages: &'m [Message<'a>],
-    limit: NameLimit,
-    needs_nine: bool,
-) -> Cow<'m, [Message<'a>]> {
-    let mut ids = needs_nine.then(|| NineIds::of(messages));
+/// Gives all calls and results ids of nine characters.
+fn nine_characters<'m, 'a>(messages: &'m [Message<'a>]) -> Cow<'m, [Message<'a>]> {
+    let mut ids = NineIds::of(messages);
     let mut fitted = Cow::Borrowed(messages);
     for (number, message) in messages.iter().enumerate() {
         for (index, block) in message.blocks().enumerate() {
-            let Some(changed) = fit_block(block, limit, ids.as_mut()) else { continue };
+            let Some(changed) = with_id(block, &mut ids) else { continue };
             fitted.to_mut()[number].content.blocks_mut()[index] = changed;
         }
     }
     fitted
 }
 
-fn fit_block<'a>(
-    block: &Block<'_>,
-    limit: NameLimit,
-    ids: Option<&mut NineIds>,
-) -> Option<Block<'a>> {
-    let (member, id) = match &block.kind {
+/// Returns the block with its new id; `None` if its id stays.
+fn with_id<'a>(block: &Block<'_>, ids: &mut NineIds) -> Option<Block<'a>> {
+    let mut kind = block.kind.clone();
+    let (member, id) = match &mut kind {
         BlockKind::ToolUse { id, .. } => ("id", id),
         BlockKind::ToolResult { id } => ("tool_use_id", id),
         _ => return None,
     };
-    let new_id = ids.and_then(|ids| ids.assign(id));
-    let object = Object::parse(&block.raw).ok()?;
-    let name = object.string("name").filter(|_| member == "id");
-    let new_name = name.as_deref().map(|name| sent_name(name, limit));
-    let new_name = new_name.filter(|new| matches!(new, Cow::Owned(_)));
-    if new_id.is_none() && new_name.is_none() {
-        return None;
-    }
-    let mut raw = object.text().to_owned();
-    for (member, value) in [(member, new_id.as_deref()), ("name", new_name.as_deref())] {
-        if let (Some(value), Ok(object)) = (value, Object::parse(&raw)) {
-            raw = object.with(member, &quote(value));
-        }
-    }
-    let id = new_id.unwrap_or_else(|| id.clone());
-    let kind = match &block.kind {
-        BlockKind::ToolUse { is_valid, .. } => BlockKind::ToolUse { id, is_valid: *is_valid },
-        _ => BlockKind::ToolResult { id },
-    };
+    *id = ids.assign(id)?;
+    let raw = Object::parse(&block.raw).ok()?.with(member, &quote(id));
     Some(Block { raw: raw.into(), kind })
 }
 
@@ -205,15 +164,6 @@ impl Fitted<'_, '_> {
     }
 }
 
-/// Returns messages with names that fit into a limit, for another form of messages.
-#[must_use]
-pub fn messages_for<'m, 'a>(
-    messages: &'m [Message<'a>],
-    limit: NameLimit,
-) -> Cow<'m, [Message<'a>]> {
-    fit_calls(messages, limit, false)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,29 +174,18 @@ mod tests {
 
     #[test]
     fn definitions_calls_and_replies_agree_about_names() {
-        let own = format!("mcp.server/{}", "tool".repeat(20));
-        let first = names::fit(&own, ANTHROPIC_NAME).into_owned();
-        let line = format!(
-            r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"a","name":"{first}","input":{{}}}}]}}"#
-        );
-        let messages = messages::read("t", line.as_bytes()).unwrap();
+        let own = "mcp.server/tool name";
+        let sent = names::fit(own);
         let tools = format!(
             r#"[{{"name":"{own}","input_schema":{{}}}},{{"type":"function","function":{{"name":"{own}"}}}},{{"name":"f"}}]"#
         );
-        for (protocol, most) in
-            [(Protocol::Anthropic, 128), (Protocol::OpenAi, 64), (Protocol::Ollama, 64)]
-        {
-            let fitted = fit(protocol, "m", &messages, Some(&tools));
-            let call = fitted.messages[0].content.blocks()[0].member("name").unwrap().to_owned();
-            let sent = crate::json::string(&call).unwrap().into_owned();
-            assert!(names::fits(&sent, NameLimit(most)), "{protocol:?} {sent}");
-            let tools = fitted.tools.clone().unwrap();
-            assert_eq!(tools.matches(&format!(r#""name":{call}"#)).count(), 2, "{tools}");
-            let block = format!(r#"{{"type":"tool_use","id":"b","name":{call},"input":{{}}}}"#);
-            let mut replies = [Reply { blocks: vec![block], ..Reply::default() }];
-            fitted.restore(&mut replies);
-            assert!(replies[0].blocks[0].contains(&own), "{:?}", replies[0].blocks);
-        }
+        let fitted = fit(Protocol::OpenAi, "m", &[], Some(&tools));
+        let tools = fitted.tools.clone().unwrap();
+        assert_eq!(tools.matches(&format!(r#""name":"{sent}""#)).count(), 2, "{tools}");
+        let block = format!(r#"{{"type":"tool_use","id":"b","name":"{sent}","input":{{}}}}"#);
+        let mut replies = [Reply { blocks: vec![block], ..Reply::default() }];
+        fitted.restore(&mut replies);
+        assert!(replies[0].blocks[0].contains(own), "{:?}", replies[0].blocks);
     }
 
     #[test]

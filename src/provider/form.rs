@@ -3,9 +3,8 @@
 //! claw-call converts the messages of its requests in the same way, but sends thinking only to Anthropic's API.
 
 use crate::messages::Message;
-use crate::provider::{chat, fit, gemini, ollama, openai};
+use crate::provider::{chat, gemini, ollama, openai};
 use crate::record::content::{Content, Role};
-use crate::rules::accepts::OPENAI_NAME;
 
 /// The API to convert messages for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -37,15 +36,14 @@ pub enum Thinking {
 #[must_use]
 pub fn convert(messages: Vec<Message<'_>>, target: Target, thinking: Thinking) -> Vec<String> {
     let keeps = thinking == Thinking::Keep;
-    let fitted = |messages| fit::messages_for(messages, OPENAI_NAME);
     match target {
         Target::Anthropic if thinking == Thinking::Strip => {
             without_thinking(messages).iter().map(Message::to_json).collect()
         }
         Target::Anthropic => messages.iter().map(Message::to_json).collect(),
-        Target::Openai => chat::convert(&fitted(&messages), keeps, openai::message),
-        Target::Ollama => chat::convert(&fitted(&messages), keeps, ollama::message),
-        Target::Gemini => gemini::contents(&chat::turns(&fitted(&messages), keeps)),
+        Target::Openai => chat::convert(&messages, keeps, openai::message),
+        Target::Ollama => chat::convert(&messages, keeps, ollama::message),
+        Target::Gemini => gemini::contents(&chat::turns(&messages, keeps)),
     }
 }
 

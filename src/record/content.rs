@@ -44,7 +44,7 @@ pub enum BlockKind {
     ToolUse {
         /// The id of the call.
         id: Id,
-        /// True if its name has no other characters than ASCII letters, digits, `_` and `-`, at most 128, and its input is
+        /// True if its name has no other characters than ASCII letters, digits, `_` and `-`, at most 64, and its input is
         /// an object. Providers refuse any other call.
         is_valid: bool,
     },
@@ -179,8 +179,12 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
     }
 }
 
-/// The longest name of a tool that a provider accepts, in characters.
-pub const LONGEST_NAME: usize = 128;
+/// The longest name of a tool that every provider accepts, in characters.
+///
+/// OpenAI: "Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64"
+/// (`types/shared/function_definition.py` of openai 3.57.0). Anthropic: `tools.0.custom.name: String should match pattern
+/// '^[a-zA-Z0-9_-]{1,128}$'`, and 64 in older reports.
+pub const LONGEST_NAME: usize = 64;
 
 /// Returns true if providers accept a call with this name and this input, which are JSON.
 #[must_use]

@@ -86,6 +86,8 @@ pub enum Body<'a> {
         id: Cow<'a, str>,
         /// The result, as JSON: a string, or a list of blocks.
         content: Cow<'a, str>,
+        /// The blocks of a list, unless the body was copied: they refer to the text that was parsed.
+        blocks: Option<Content<'a>>,
         /// True if the tool failed.
         is_error: bool,
         /// True if the result must not be shortened or summarised.
@@ -155,8 +157,9 @@ impl Body<'_> {
             Body::ToolUse { id, name, input } => {
                 Body::ToolUse { id: owned(id), name: owned(name), input: owned(input) }
             }
-            Body::ToolResult { id, content, is_error, pin } => {
-                Body::ToolResult { id: owned(id), content: owned(content), is_error, pin }
+            Body::ToolResult { id, content, is_error, pin, .. } => {
+                let (id, content, blocks) = (owned(id), owned(content), None);
+                Body::ToolResult { id, content, blocks, is_error, pin }
             }
             Body::Session => Body::Session,
             Body::Truncation { tool_use_id, record_id, shown, scale } => {
@@ -306,12 +309,11 @@ fn tool_result<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     if !matches!(content.as_bytes().first(), Some(b'"' | b'[')) && content != "null" {
         return Err("'content' is neither a string nor a list".to_owned());
     }
-    if content.starts_with('[') {
-        Content::parse(content)?;
-    }
+    let blocks = content.starts_with('[').then(|| Content::parse(content)).transpose()?;
     Ok(Body::ToolResult {
         id: call_id(object)?,
         content: Cow::Borrowed(if content == "null" { "\"\"" } else { content }),
+        blocks,
         is_error: object.is_true("is_error"),
         pin: object.is_true("pin"),
     })

@@ -1,10 +1,9 @@
 //! The limits of the providers on what a message contains, as data.
 //!
 //! Where two protocols differ, rebuild keeps the stricter limit, so that a session can change its provider at any time. What
-//! only one protocol demands, such as shorter names, is arranged by claw-call when it writes the body.
+//! only one model demands, such as ids of nine characters, is arranged by claw-call when it writes the body.
 
 use crate::media::scale::Room;
-use crate::record::content::LONGEST_NAME;
 
 /// The size that an image may have. Its type must be PNG, JPEG, GIF or WebP for all protocols (Anthropic, "Vision", and OpenAI,
 /// "Images and vision", both read on 2026-11-27).
@@ -19,16 +18,6 @@ pub const IMAGE: Room = Room { edge: 2000, bytes: 5_242_880 / 4 * 3 };
 /// The most pages of a PDF: Anthropic, "PDF support" (read on 2026-11-27). Models with a window of 200,000 tokens accept 100;
 /// which model will read the document is not known here, so the guard leaves out a document of more pages after a refusal.
 pub const PDF_PAGES: u64 = 600;
-
-/// The longest name of a tool, in characters, of letters, digits, `_` and `-`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NameLimit(pub usize);
-
-/// Anthropic: `tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'` (many reports).
-pub const ANTHROPIC_NAME: NameLimit = NameLimit(LONGEST_NAME);
-/// OpenAI: "Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64"
-/// (`types/shared/function_definition.py` of openai 3.57.0). Ollama has no limit; this one is kept for it too.
-pub const OPENAI_NAME: NameLimit = NameLimit(64);
 
 /// Parts of the names of Mistral's models. They refuse the id of a call that has not exactly nine letters or digits, also where
 /// others serve them (vLLM with Mistral's tokenizer).

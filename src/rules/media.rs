@@ -4,6 +4,7 @@
 //! the base64, the size) is corrected; only an image that must be scaled or written again is decoded.
 
 use super::accepts::{IMAGE, PDF_PAGES};
+use crate::json::outline::{Outline, Value};
 use crate::json::write::Members;
 use crate::json::{Object, quote};
 use crate::media::encoded::{self, Encoded};
@@ -15,9 +16,9 @@ use std::borrow::Cow;
 /// The correction of a block.
 #[derive(Debug)]
 pub struct Correction<'a> {
-    block: Object<'a>,
+    block: &'a str,
     /// The data in the standard form of base64.
-    data: Cow<'a, str>,
+    data: String,
     kind: Kind,
     /// What is wrong, as clauses for a diagnostic.
     faults: Vec<String>,
@@ -39,10 +40,10 @@ pub struct Corrected {
 /// # Errors
 /// Returns the reason, phrased to follow "it", if no provider accepts the block and nothing can be corrected.
 pub fn judge(block: &str) -> Result<Option<Correction<'_>>, String> {
-    let Ok(block) = Object::parse(block) else { return Ok(None) };
-    let source = block.get("source").and_then(|raw| Object::parse(raw).ok());
-    let source = source.ok_or("has no source")?;
-    let Some(data) = data(&source)? else { return Ok(None) };
+    let mut outline = Outline::default();
+    let Some(whole) = outline.read(block, usize::MAX) else { return Ok(None) };
+    let source = whole.object("source").ok_or("has no source")?;
+    let Some(data) = data(source)? else { return Ok(None) };
     let mut faults = Vec::new();
     let data = match Encoded::new(&data) {
         Some(_) => data,
@@ -53,7 +54,7 @@ pub fn judge(block: &str) -> Result<Option<Correction<'_>>, String> {
     };
     let file = Encoded::new(&data).ok_or("is not base64")?;
     let kind = Kind::of(&file.read(0, HEAD));
-    let own = block.string("type").unwrap_or_default();
+    let own = whole.string("type").unwrap_or_default();
     let is_rewritten = match kind {
         Kind::Text if own == "document" => false,
         Kind::Pdf => check_pdf(file).map(|()| false)?,
@@ -67,13 +68,16 @@ pub fn judge(block: &str) -> Result<Option<Correction<'_>>, String> {
     if own != kind.block() || kind == Kind::Text {
         faults.push(format!("it is {}, not {own}", kind.name()));
     }
-    let is_fine = faults.is_empty() && !is_rewritten;
-    Ok((!is_fine).then_some(Correction { block, data, kind, faults, is_rewritten }))
+    if faults.is_empty() && !is_rewritten {
+        return Ok(None);
+    }
+    let data = data.into_owned();
+    Ok(Some(Correction { block, data, kind, faults, is_rewritten }))
 }
 
 /// Returns the data of a source, or `None` if the block has no file or refers to one elsewhere. Programs also write a file as
 /// the address `data:`, which providers refuse.
-fn data<'a>(source: &Object<'a>) -> Result<Option<Cow<'a, str>>, String> {
+fn data(source: Value<'_>) -> Result<Option<Cow<'_, str>>, String> {
     let is_blank = |name| source.string(name).is_none_or(|text| text.trim().is_empty());
     match source.string("type").as_deref() {
         Some("base64") | None => Ok(Some(source.string("data").ok_or("has no data")?)),
@@ -150,6 +154,7 @@ impl Correction<'_> {
             }
             kind => base64(kind, &data),
         };
+        let block = Object::parse(block).map_err(|_| "is not an object")?;
         let corrected = block.with("source", &source.into_json());
         let corrected = match block.string("type").as_deref() == Some(kind.block()) {
             true => corrected,

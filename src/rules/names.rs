@@ -1,7 +1,7 @@
 //! The names of tools. A name that a provider refuses is replaced by one that depends on nothing but the name, so the
 //! definition of a tool and all its calls, in any request, get the same one.
 
-use super::accepts::NameLimit;
+use crate::record::content::LONGEST_NAME;
 use crate::record::digest;
 use std::borrow::Cow;
 
@@ -10,24 +10,24 @@ const HASH: usize = 8;
 
 /// Returns true if the name can be sent as it is.
 #[must_use]
-pub fn fits(name: &str, NameLimit(most): NameLimit) -> bool {
-    (1..=most).contains(&name.len()) && name.bytes().all(is_allowed)
+pub fn fits(name: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
 /// Returns the name to send: `name` itself, or its letters and digits, shortened, and a hash.
 #[must_use]
-pub fn fit(name: &str, limit: NameLimit) -> Cow<'_, str> {
-    if fits(name, limit) {
+pub fn fit(name: &str) -> Cow<'_, str> {
+    if fits(name) {
         return Cow::Borrowed(name);
     }
     let mut fitted = String::new();
-    for c in name.chars().take(limit.0 - HASH - 1) {
+    for c in name.chars().take(LONGEST_NAME - HASH - 1) {
         let is_kept = u8::try_from(c).is_ok_and(is_allowed);
         fitted.push(if is_kept { c } else { '_' });
     }
     if !fitted.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         fitted.insert_str(0, "tool");
-        fitted.truncate(limit.0 - HASH - 1);
+        fitted.truncate(LONGEST_NAME - HASH - 1);
     }
     Cow::Owned([&fitted, "_", &digest(name)[..HASH]].concat())
 }
@@ -42,9 +42,8 @@ mod tests {
 
     #[test]
     fn a_name_is_replaced_only_if_it_must_be() {
-        let limit = NameLimit(64);
         for name in ["f", "mcp__server__tool", "a-b", &"x".repeat(64)] {
-            assert_eq!(fit(name, limit), name);
+            assert_eq!(fit(name), name);
         }
         for (name, begin) in [
             ("mcp.server/tool name", "mcp_server_tool_name_"),
@@ -52,11 +51,11 @@ mod tests {
             ("日本", "tool___"),
             (&"x".repeat(65), "xxxx"),
         ] {
-            let fitted = fit(name, limit);
-            assert!(fitted.starts_with(begin) && fits(&fitted, limit), "{name}: {fitted}");
-            assert_eq!(fit(&fitted, limit), fitted);
+            let fitted = fit(name);
+            assert!(fitted.starts_with(begin) && fits(&fitted), "{name}: {fitted}");
+            assert_eq!(fit(&fitted), fitted);
         }
-        let close = ["a.b", "a/b", "a b", "a_b"].map(|name| fit(name, limit).into_owned());
+        let close = ["a.b", "a/b", "a b", "a_b"].map(|name| fit(name).into_owned());
         let mut distinct = close.to_vec();
         distinct.sort();
         distinct.dedup();

@@ -3,18 +3,25 @@
 //! If the refusal names a place, that block is to blame; for thinking, all thinking of its message. If that does not help, the
 //! rest of the message is suspected, and thinking elsewhere if the words blame it. Without a place, the words of the
 //! refusal decide whether thinking or images are suspected. Suspects are tried in groups, and each refusal leads to the
-//! next group that is not left out yet: first what is new since the last reply, because the provider accepted the request
+//! next group that is not left out yet: the oldest images if there are too many; then what is new since the last reply, because the provider accepted the request
 //! before it, and media first. Old results are suspected only if it is certain that a block is to blame.
 
 use super::TruncateOutcome;
 use super::bytes;
 use super::omit::{BlockPlace, Omissions};
 use crate::estimate::{Gauge, Refused, RefusedPlace, Request};
+use crate::json::Object;
 use crate::messages::Message;
 use crate::record::content::{Block, BlockKind, Content, Role};
 
 /// Words for thinking, in lower case.
 const THINKING: [&str; 4] = ["thinking", "signature", "reasoning", "thought"];
+
+/// Words for images and documents of which there can be too many, in lower case.
+const MEDIA: [&str; 4] = ["images", "pages", "documents", "media"];
+/// Words for too many, in lower case.
+const TOO_MANY: [&str; 6] =
+    ["too many", "maximum of", "at most", "up to ", "more than", "number of"];
 
 /// Leaves out the first group of suspects that changes the request. `beside` is the rest of the request.
 pub fn leave_out(
@@ -54,7 +61,7 @@ fn groups(messages: &[Message<'_>], refused: &Refused) -> Vec<Vec<BlockPlace>> {
         true => thinking.into_iter().chain(media),
         false => media.into_iter().chain(thinking),
     };
-    let mut groups = vec![named, called.unwrap_or_default()];
+    let mut groups = vec![too_many(messages, &words), named, called.unwrap_or_default()];
     if !refused.places.is_empty() {
         // The rest of the messages that were named, and nothing else unless the words blame thinking.
         let around = |place: &RefusedPlace| named_message(messages, place.message);
@@ -63,11 +70,31 @@ fn groups(messages: &[Message<'_>], refused: &Refused) -> Vec<Vec<BlockPlace>> {
         return groups;
     }
     groups.extend(suspected);
+    groups.push(all(messages, 0, others));
     groups.push(all(messages, new, results));
     if !refused.is_likely {
         groups.push(all(messages, 0, results));
     }
     groups
+}
+
+/// Returns the oldest images and documents if a refusal says that there are too many: a quarter more than its limit demands, so
+/// that the next turns are not refused. The number of pages of a document is not known here, so half of the documents go.
+fn too_many(messages: &[Message<'_>], words: &str) -> Vec<BlockPlace> {
+    let has = |list: &[&str]| list.iter().any(|word| words.contains(word));
+    if !has(&MEDIA) || !has(&TOO_MANY) {
+        return Vec::new();
+    }
+    let is_of_pages = words.contains("pages");
+    let mut all = all(messages, 0, if is_of_pages { documents } else { media });
+    let numbers = words.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok());
+    let limit = numbers.filter(|number| (1..all.len()).contains(number)).max();
+    let kept = match limit {
+        Some(limit) if !is_of_pages => limit * 3 / 4,
+        _ => all.len() / 2,
+    };
+    all.truncate(all.len() - kept);
+    all
 }
 
 /// Returns the blocks at a place that a refusal names. The text of the last prompt is never one of them, because without it
@@ -93,7 +120,7 @@ fn named(messages: &[Message<'_>], place: RefusedPlace) -> Vec<BlockPlace> {
 /// its calls.
 fn named_message(messages: &[Message<'_>], number: usize) -> Vec<BlockPlace> {
     let Some(message) = messages.get(number) else { return Vec::new() };
-    let finds: [Find; 4] = [media, thinking, results, calls];
+    let finds: [Find; 5] = [media, thinking, others, results, calls];
     let groups = finds.map(|find| in_message(message, number, find));
     groups.into_iter().find(|group| !group.is_empty()).unwrap_or_default()
 }
@@ -140,6 +167,31 @@ fn media(block: &Block<'_>) -> Vec<Option<usize>> {
 
 fn thinking(block: &Block<'_>) -> Vec<Option<usize>> {
     if block.is_thinking() { vec![None] } else { Vec::new() }
+}
+
+fn documents(block: &Block<'_>) -> Vec<Option<usize>> {
+    let is_document = |raw: &str| {
+        Object::parse(raw).is_ok_and(|it| it.string("type").as_deref() == Some("document"))
+    };
+    match &block.kind {
+        BlockKind::Media if is_document(&block.raw) => vec![None],
+        BlockKind::ToolResult { .. } => {
+            let content = block.member("content").and_then(|raw| Content::parse(raw).ok());
+            let content = content.unwrap_or(Content::nothing());
+            let items = content.blocks().iter().enumerate();
+            items.filter(|(_, it)| is_document(&it.raw)).map(|(at, _)| Some(at)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Finds blocks and items of a type that is not known here.
+fn others(block: &Block<'_>) -> Vec<Option<usize>> {
+    match &block.kind {
+        BlockKind::Other => vec![None],
+        BlockKind::ToolResult { .. } => bytes::items(block, &BlockKind::Other),
+        _ => Vec::new(),
+    }
 }
 
 fn results(block: &Block<'_>) -> Vec<Option<usize>> {

@@ -135,6 +135,14 @@ pub(super) fn media(block: &Block<'_>) -> Vec<SizedPart> {
     }
 }
 
+/// Returns the indices of the items of this kind in a result.
+pub(super) fn items(block: &Block<'_>, kind: &BlockKind) -> Vec<Option<usize>> {
+    let content = block.member("content").and_then(|raw| Content::parse(raw).ok());
+    let content = content.unwrap_or(Content::nothing());
+    let items = content.blocks().iter().enumerate().filter(|(_, item)| item.kind == *kind);
+    items.map(|(index, _)| Some(index)).collect()
+}
+
 fn inputs(block: &Block<'_>) -> Vec<SizedPart> {
     match &block.kind {
         BlockKind::ToolUse { .. } => vec![(None, block.raw.len())],

@@ -238,6 +238,11 @@ fn lines_of_other_programs() -> Vec<Damage> {
         written(r#"{"type":"user","content":"half \ud83d"}"#, "lone-surrogate", 0),
         answered(r#""name":"f","input":"x""#, "call-input"),
         answered(r#""name":"a.b","input":{}"#, "call-name"),
+        written(
+            r#"{"type":"user","content":[{"type":"input_text","text":"and?"}]}"#,
+            "foreign-block",
+            0,
+        ),
     ]
 }
 

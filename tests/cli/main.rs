@@ -21,6 +21,11 @@ mod chaos;
 #[cfg(feature = "http")]
 mod chat;
 mod check;
+/// Choices by a seed, as in the property tests.
+#[cfg(feature = "http")]
+#[allow(dead_code, reason = "the property tests use the rest")]
+#[path = "../property/choices.rs"]
+mod choices;
 mod checkpoint;
 #[cfg(feature = "http")]
 mod classify;
@@ -68,6 +73,11 @@ mod options;
 mod omissions;
 mod paired;
 mod pipes;
+/// Sessions with something in them that a provider refuses, as in the property tests.
+#[cfg(feature = "http")]
+#[allow(dead_code, reason = "the property tests use the rest")]
+#[path = "../property/poisons.rs"]
+mod poisons;
 mod progress;
 #[cfg(feature = "http")]
 mod provider;
@@ -108,3 +118,6 @@ mod turn;
 mod unattended;
 #[cfg(feature = "http")]
 mod wedges;
+
+#[cfg(feature = "http")]
+use common::media;

@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
+use crate::common::strict::{self, Form};
 use crate::common::{AssertExt, Cmd, Sandbox, media};
 use crate::conversations::{Conversation, append};
+use crate::poisons;
 
 fn image(bytes: usize) -> Value {
     media::image("image/png", &media::png_of(bytes))
@@ -349,6 +351,48 @@ fn an_image_wedges_no_session_on_the_other_protocols() {
         let calls = provider.requests().len();
         turn("And now?").success();
         assert_eq!(provider.requests().len(), calls + 1, "{shape:?}");
+        provider.all_legal();
+    }
+}
+
+/// Returns the refusal of a strict provider, in words that depend on the request.
+fn strictly(form: Form, body: &Value) -> Option<Step> {
+    let raw = body.to_string();
+    let broken = strict::broken(form, &raw, &[poisons::SIGNED], 60_000)?;
+    let (status, answer) = strict::refusal(form, &broken, raw.len() % 60);
+    let kind = if answer.starts_with('{') { "application/json" } else { "text/html" };
+    let headers = vec![("content-type".to_owned(), kind.to_owned())];
+    Some(Step::Raw { status, headers, body: answer.into() })
+}
+
+/// All poisons of the property tests, three in each session, through the real programs.
+#[test]
+fn no_session_with_poisons_stays_wedged() {
+    let strict: [(Shape, Refuse); 3] = [
+        (Shape::Anthropic, |body| strictly(Form::Anthropic, body)),
+        (Shape::OpenAi, |body| strictly(Form::Chat, body)),
+        (Shape::Ollama, |body| strictly(Form::Ollama, body)),
+    ];
+    let all: Vec<&poisons::Poison> = poisons::POISONS.iter().collect();
+    for (number, three) in all.chunks(3).enumerate() {
+        let (shape, refuses) = strict[number % strict.len()];
+        let names: Vec<&str> = three.iter().map(|(name, _)| *name).collect();
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().refusing(refuses));
+        let bytes = poisons::written(&poisons::with(three));
+        sandbox.write("s.jsonl", &bytes);
+        let turn = |prompt: &str| {
+            let args = ["--no-checkpoint", "--max-retries", "0", "--window", "200000"];
+            let turn = sandbox.cmd("claw-turn").envs(provider.env_for(shape)).args(args);
+            turn.args(["-m", prompt, "s.jsonl"]).assert()
+        };
+        let run = turn("What now?");
+        assert!(run.get_output().status.success(), "{shape:?} {names:?}: {}", run.stderr_text());
+        let calls = provider.requests().len();
+        assert!(calls <= 8, "{names:?}: {calls} calls");
+        let run = turn("And now?");
+        assert!(run.get_output().status.success(), "{shape:?} {names:?}: {}", run.stderr_text());
+        assert_eq!(provider.requests().len(), calls + 1, "{shape:?} {names:?}");
+        assert!(sandbox.read("s.jsonl").starts_with(&bytes), "{names:?}");
         provider.all_legal();
     }
 }

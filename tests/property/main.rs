@@ -26,11 +26,17 @@ mod chains;
 mod choices;
 mod fuzz;
 mod generate;
+mod guarded;
 mod ids;
 mod laws;
+/// Files of images and documents.
+#[allow(dead_code, reason = "the other tests use the rest")]
+#[path = "../cli/common/media.rs"]
+mod media;
 mod model;
 mod mutants;
 mod pairs;
+mod poisons;
 mod records;
 /// The rules by which a provider refuses requests, implemented independently.
 #[allow(dead_code, reason = "the fake provider of the other tests uses the rest")]
@@ -38,8 +44,12 @@ mod records;
 mod rules;
 mod shortened;
 mod shown;
+/// A provider that refuses by rules on content, implemented independently.
+#[path = "../cli/common/strict.rs"]
+mod strict;
 mod trees;
 mod views;
+mod wedges;
 
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -215,6 +225,33 @@ fn audit_29_markdown_in_pieces_is_laid_out_like_the_whole() {
             panic!("seed {seed}: {why}");
         }
     }
+}
+
+/// Returns the sessions that are wedged.
+fn wedged(seeds: &[u64]) -> Vec<String> {
+    let tried = |seed: &u64| {
+        let mut outcome = Ok(());
+        let panic = panic_of(|| outcome = wedges::no_session_is_wedged(*seed));
+        let why = panic.map(|why| format!("panic: {why}")).or(outcome.err());
+        why.map(|why| format!("CLAW_TEST_SEED={seed}: {why}"))
+    };
+    seeds.iter().filter_map(tried).collect()
+}
+
+#[test]
+fn no_session_is_wedged_by_what_is_in_it() {
+    let is_full = env::var_os("CLAW_TEST_FULL").is_some();
+    let seeds: Vec<u64> = match env::var("CLAW_TEST_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        Some(seed) => vec![seed],
+        None => (0..if is_full { 20_000 } else { 2_000 }).collect(),
+    };
+    let halves = seeds.chunks(seeds.len().div_ceil(2));
+    let wrong: Vec<String> = thread::scope(|scope| {
+        let threads: Vec<_> = halves.map(|seeds| scope.spawn(|| wedged(seeds))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
+    });
+    let shown: String = wrong.iter().take(40).map(|why| format!("{why:.1500}\n")).collect();
+    assert!(wrong.is_empty(), "{} sessions are wedged:\n{shown}", wrong.len());
 }
 
 #[test]

@@ -9,7 +9,6 @@ use crate::messages::meta::Meta;
 use crate::messages::pending::PendingCall;
 use crate::record::Record;
 use crate::record::content::{Block, BlockKind, Role};
-use crate::rules::accepts::ANTHROPIC_NAME;
 use crate::rules::{inputs, names};
 use std::io;
 
@@ -65,10 +64,10 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         let Ok(object) = Object::parse(&block.raw) else { return block };
         let (input, name) = (object.get("input"), object.string("name"));
         let id = object.string("id").unwrap_or_default();
-        let is_named = name.as_deref().is_some_and(|name| names::fits(name, ANTHROPIC_NAME));
+        let is_named = name.as_deref().is_some_and(names::fits);
         if !is_named {
             let name = name.as_deref().unwrap_or_default();
-            let fitted = names::fit(name, ANTHROPIC_NAME);
+            let fitted = names::fit(name);
             let what = format!("the name '{name}' of call '{id}' is sent as '{fitted}'");
             self.note(&rules::CALL_NAME, record, what);
         }

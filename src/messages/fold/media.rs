@@ -8,17 +8,35 @@ use crate::messages::meta::LeftOut;
 use crate::record::Record;
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::omission::Omission;
-use crate::rules::media;
+use crate::rules::{media, parts};
 use crate::shorten::omit;
 use std::io;
 
 impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
+    /// Returns the content with blocks in the form of other APIs converted, and true if there were some.
+    pub(super) fn own_forms<'c>(
+        &mut self,
+        mut content: Content<'c>,
+        record: &Record<'_>,
+    ) -> (Content<'c>, bool) {
+        let mut is_changed = false;
+        for block in content.blocks_mut().iter_mut().filter(|it| it.kind == BlockKind::Other) {
+            let own = parts::own_form(&block.raw).and_then(|own| Block::parse(own).ok());
+            let Some(own) = own else { continue };
+            let what = format!("'{}' is a block of another API", omit::kind_of(block));
+            self.note(&rules::FOREIGN_BLOCK, record, what);
+            (*block, is_changed) = (own, true);
+        }
+        (content, is_changed)
+    }
+
     /// Returns the content of a prompt with images and documents that providers accept.
     pub(super) fn fitting_media(
         &mut self,
         content: Content<'b>,
         record: &Record<'_>,
     ) -> Content<'b> {
+        let (content, _) = self.own_forms(content, record);
         let Content::Blocks(mut blocks) = content else { return content };
         for block in blocks.iter_mut().filter(|block| block.kind == BlockKind::Media) {
             if let Some(fitting) = self.fitting(block, record) {

@@ -19,16 +19,16 @@ use std::io;
 pub const NO_OUTPUT: &str = "(no output)";
 
 impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
-    /// Adds a `tool_result` record: the result of call `id`, whose content is JSON.
+    /// Adds a `tool_result` record: the result of call `id`, whose content is JSON, and its blocks if they were read.
     pub(super) fn tool_result(
         &mut self,
         id: Cow<'b, str>,
-        content: Cow<'b, str>,
+        (content, blocks): (Cow<'b, str>, Option<Content<'b>>),
         is_error: bool,
         meta: Option<Box<Meta>>,
         record: &Record<'_>,
     ) {
-        let mut shown = self.show_result(Some(&content), &id, record);
+        let mut shown = self.show_result(Some(&content), blocks, &id, record);
         let content = shown.changed.take().map_or(content, Cow::Owned);
         // The call's own id is shared, because a new one would take memory.
         let known = self.calls.get_key_value(&*id).map(|(id, _)| id.clone());
@@ -46,7 +46,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
     ) {
         let BlockKind::ToolResult { id } = &block.kind else { return };
         let Ok(object) = Object::parse(&block.raw) else { return };
-        let mut shown = self.show_result(object.get("content"), id, record);
+        let mut shown = self.show_result(object.get("content"), None, id, record);
         let raw = match shown.changed.take() {
             Some(content) => object.with("content", &content).into(),
             None => block.raw.clone(),
@@ -76,7 +76,13 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
 
     /// Decides how a result is shown: shortened by its truncation if there is one, without what its omissions leave out,
     /// and never empty.
-    fn show_result(&mut self, raw: Option<&str>, id: &str, record: &Record<'_>) -> ShownResult {
+    fn show_result<'r>(
+        &mut self,
+        raw: Option<&'r str>,
+        blocks: Option<Content<'r>>,
+        id: &str,
+        record: &Record<'_>,
+    ) -> ShownResult {
         let (view, omissions) = (self.view, self.omissions(record));
         if let Some(whole) = omissions.iter().find(|omission| omission.is_result(id)) {
             let line = quote(&omit::line(whole, raw.map_or(0, str::len)));
@@ -87,9 +93,10 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
             true => None,
             false => view.truncations.get(&(record.id.to_string(), id.to_owned())),
         };
-        let content = raw.and_then(|raw| Content::parse(raw).ok());
-        let (content, mut places) = repair_result(content.unwrap_or(Content::nothing()));
-        let (mut shown, is_repaired) = (None, places.is_some());
+        let content = blocks.or_else(|| Content::parse(raw?).ok());
+        let (content, is_foreign) = self.own_forms(content.unwrap_or(Content::nothing()), record);
+        let (content, mut places) = repair_result(content);
+        let (mut shown, is_repaired) = (None, places.is_some() || is_foreign);
         let mut content = content;
         if let Some(truncation) = truncation {
             let text = shorten::ResultText::whole(&shorten::text_of(&content));

@@ -23,6 +23,8 @@ pub mod pty;
 pub mod rules;
 pub mod shapes;
 #[cfg(feature = "http")]
+pub mod strict;
+#[cfg(feature = "http")]
 pub mod wire;
 
 use std::env;
