@@ -278,4 +278,21 @@ mod tests {
         let attempts = attempts(r#"{"fault":"block","tool_use_id":"c"}"#);
         assert_eq!(attempts[..2], [vec![2], vec![2]], "the image, then the rest of the result");
     }
+
+    #[test]
+    fn of_too_many_images_the_oldest_go_until_a_quarter_is_free() {
+        let line = format!(r#"{{"role":"user","content":[{}]}}"#, [IMAGE; 12].join(","));
+        let messages = messages::read("t", line.as_bytes()).unwrap();
+        for (message, gone) in [
+            ("Too many images: at most 8 are allowed", 6),
+            ("Request has 12 images, more than 10", 5),
+            ("too many images", 6),
+            ("image exceeds 5 MB maximum", 0),
+            ("images: 8 are fine", 0),
+        ] {
+            let places = too_many(&messages, &message.to_lowercase());
+            let blocks: Vec<usize> = places.iter().map(|place| place.block).collect();
+            assert_eq!(blocks, (0..gone).collect::<Vec<_>>(), "{message}");
+        }
+    }
 }
