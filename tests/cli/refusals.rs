@@ -1,12 +1,15 @@
 //! claw-call: what a refusal says about the request, and what the call does about it: the members of the failure
 //! record, lower output limits, sizes of bodies.
 
+use std::fs;
+use std::path::Path;
+
 use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{Cmd, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
@@ -166,4 +169,41 @@ fn an_error_as_the_first_event_of_a_stream_is_a_refusal() {
     provider.script(Step::stream(format!("data: {event}\n\n").as_bytes(), 1000));
     let run = call(&sandbox, &provider, Shape::OpenAi).arg("--stream").write_stdin(HELLO).assert();
     run.code(3).stderr(contains("actual 70000, limit 32768"));
+}
+
+/// Returns the refusals that a project knows.
+fn known(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).expect("a file of refusals");
+    text.lines().map(|line| serde_json::from_str(line).expect("a refusal")).collect()
+}
+
+/// The texts of other projects. docs/refusals.md has the shares.
+#[test]
+fn refusals_that_other_projects_know_are_classified() {
+    let sandbox = Sandbox::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/refusals");
+    let (mut overflows, mut missed, mut mistaken) = (0, Vec::new(), Vec::new());
+    for half in ["build", "held_out"] {
+        let files = fs::read_dir(format!("{data}/{half}")).expect("a directory");
+        for row in files.flat_map(|entry| known(&entry.expect("an entry").path())) {
+            let status = row["status"].as_u64().unwrap_or(400).to_string();
+            let text = row["text"].as_str().expect("a text").to_owned();
+            let call = sandbox.cmd("claw-call").args(["--classify", &status]);
+            let verdict: Value =
+                serde_json::from_str(&call.write_stdin(text.clone()).assert().stdout_text())
+                    .expect("a verdict");
+            let is_shrunk = verdict["fault"] == "tokens" || verdict["fault"] == "bytes";
+            match (row["expect"].as_str(), row["kind"].as_str()) {
+                (Some("overflow"), _) => {
+                    overflows += 1;
+                    missed.extend(Some(text).filter(|_| !is_shrunk));
+                }
+                (Some("other"), Some("bytes" | "block" | "output")) => {}
+                (Some("other"), Some(_)) => mistaken.extend(Some(text).filter(|_| is_shrunk)),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert!(overflows > 80 && missed.len() * 16 <= overflows, "{overflows}: {missed:#?}");
+    assert_eq!(mistaken, Vec::<String>::new());
 }
