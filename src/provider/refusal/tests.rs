@@ -299,6 +299,8 @@ fn an_overflow_text_is_found_in_every_wrapping() {
         (400, inner.clone()),
         (413, inner.clone()),
         (422, format!(r#"{{"detail":{quoted}}}"#)),
+        (400, format!("Provider returned error: {inner}")),
+        (500, format!("error, status code: 400, status: 400 Bad Request, message: {inner}\n")),
         (400, format!("[{inner}]")),
         (400, quoted.clone()),
         (400, format!(r#"{{"message":{quoted}}}"#)),
