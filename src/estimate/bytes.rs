@@ -18,9 +18,16 @@ struct Documented {
 
 /// The documented limits; the first row that matches applies.
 ///
-/// Sources, as of November 2026: Anthropic, "Request size limits" (Messages 32 MB, Vertex AI 30 MB, Bedrock 20 MB);
-/// Google, "File input methods" (100 MB in one request); OpenAI, "Images and vision" (512 MB in one request). Ollama and
-/// llama.cpp document none.
+/// Sources, read on 2026-11-27:
+///
+/// - Anthropic: platform.claude.com/docs/en/vision, 32 MB for standard endpoints, lower on Bedrock and Vertex AI.
+/// - Bedrock: docs.aws.amazon.com, "Request and Response" of Anthropic's Messages, 20 MB.
+/// - Vertex AI: 30 MB in reports; the page above gives no number.
+/// - Google: blog.google, "Increased file size limits" of 2026-01-12, 100 MB of base64 in one request.
+/// - OpenAI: "Images and vision", 512 MB in one request; copies of the page from 2025 say 50 MB of images. A limit that is
+///   too high costs one refused call, and one that is too low costs images.
+///
+/// Ollama and llama.cpp document none.
 const DOCUMENTED: [Documented; 5] = [
     Documented { provider: "", host: "bedrock", bytes: 20_000_000 },
     Documented { provider: "", host: "aiplatform.googleapis.com", bytes: 30_000_000 },

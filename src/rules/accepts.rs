@@ -11,7 +11,7 @@ use crate::media::scale::Room;
 /// - Bytes: Anthropic refuses an image of more than 5 MB (`image exceeds 5 MB maximum: N bytes > 5242880 bytes`), and counts
 ///   its base64 (pi issue 224, claude-code issue 2104). OpenAI accepts 50 MB.
 /// - Pixels: Anthropic refuses an edge of more than 8000 pixels, and of more than 2000 if there are more than 20 images
-///   (crush issue 3810, claude-code issue 24630; "Vision", read on 2026-11-27). The smaller limit always applies here,
+///   (crush issue 3810, claude-code issue 24630; platform.claude.com/docs/en/vision, read on 2026-11-27). The smaller limit always applies here,
 ///   because the 21st image would otherwise change all the earlier ones, and with them the cached prefix.
 pub const IMAGE: Room = Room { edge: 2000, bytes: 5_242_880 / 4 * 3 };
 
