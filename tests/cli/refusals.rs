@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Cmd, Sandbox};
+use crate::conversations::Conversation;
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
@@ -206,4 +207,79 @@ fn refusals_that_other_projects_know_are_classified() {
     }
     assert!(overflows > 80 && missed.len() * 16 <= overflows, "{overflows}: {missed:#?}");
     assert_eq!(mistaken, Vec::<String>::new());
+}
+
+/// Runs a turn with a provider that gives this answer first.
+fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
+    let fixed = ["--no-checkpoint", "-m", "Hello?", "s.jsonl"];
+    sandbox.cmd("claw-turn").envs(provider.env_for(shape)).args(args).args(fixed)
+}
+
+#[test]
+fn case_01_an_overflow_in_vllms_words_leads_to_a_step() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    Conversation::plain(12, 600).append(&sandbox, "s.jsonl");
+    let text = "You passed 2501 input tokens and requested 500 output tokens. However, the model's context length is only 3000 tokens, resulting in a maximum input length of 2500 tokens.";
+    provider.script(refusal(
+        400,
+        &json!({"message": text, "type": "BadRequestError", "param": "input_tokens", "code": 400}),
+    ));
+    let run = turn(&sandbox, &provider, Shape::OpenAi, &["--max-tokens", "500"]).assert().success();
+    run.stderr(contains("summarising the old part"));
+    let records = sandbox.read_json("s.jsonl");
+    let error = records.iter().find(|record| record["type"] == "error").expect("an error");
+    let found = (&error["limit"], &error["actual"], &error["actual_is_floor"]);
+    assert_eq!(found, (&json!(3000), &json!(2501), &json!(true)), "{error}");
+}
+
+#[test]
+fn case_12_an_empty_answer_is_asked_for_once_more_and_then_reported() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let empty = json!({"choices": [{"message": {"role": "assistant", "content": ""}, "finish_reason": "stop"}]});
+    provider.script(Step::Reply(empty.clone()));
+    provider.script(Step::Reply(empty));
+    turn(&sandbox, &provider, Shape::OpenAi, &[])
+        .assert()
+        .code(6)
+        .stderr(contains("the answer has neither text nor tool calls"));
+    assert_eq!(provider.requests().len(), 2);
+}
+
+#[test]
+fn case_18_an_empty_account_is_not_a_rate_limit() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let text = "Insufficient balance or no resource package. Please recharge.";
+    provider.script(refusal(429, &json!({"code": "1113", "message": text})));
+    turn(&sandbox, &provider, Shape::OpenAi, &["--max-retries", "3"]).assert().code(77);
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn case_26_cerebras_numbers_are_read() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let text = "Please reduce the length of the messages or completion. Current length is 143425 while limit is 131072";
+    provider.script(refusal(400, &json!({"message": text, "type": "invalid_request_error", "code": "context_length_exceeded"})));
+    call(&sandbox, &provider, Shape::OpenAi).write_stdin(HELLO).assert().code(3);
+    let record: Value = serde_json::from_str(&sandbox.read_text("failure")).expect("a record");
+    assert_eq!((&record["limit"], &record["actual"]), (&json!(131_072), &json!(143_425)));
+    assert!(sandbox.read_text("state/windows.jsonl").contains("131072"));
+}
+
+#[test]
+fn case_33_ids_of_another_provider_fit_mistral() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    Conversation::new()
+        .user("Begin.")
+        .call("f", json!({}))
+        .result("one")
+        .assistant("I see.")
+        .append(&sandbox, "s.jsonl");
+    let args = ["--model", "mistral-large-latest"];
+    turn(&sandbox, &provider, Shape::OpenAi, &args).assert().success();
+    let body: Value = serde_json::from_slice(&provider.requests()[0].body).expect("a body");
+    let (call, result) =
+        (&body["messages"][1]["tool_calls"][0]["id"], &body["messages"][2]["tool_call_id"]);
+    assert_eq!(call, result);
+    let id = call.as_str().expect("an id");
+    assert!(id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
 }
