@@ -9,7 +9,7 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, Rgba, 
 use std::io::Cursor;
 
 /// The most pixels of an image that is decoded. A larger one would take more than 400 MB of memory.
-const MOST_PIXELS: u64 = 100_000_000;
+pub const MOST_PIXELS: u64 = 100_000_000;
 /// The most memory for decoding, in bytes.
 const MOST_MEMORY: u64 = 512 << 20;
 /// The number of pixels above which an image is first scaled down quickly.

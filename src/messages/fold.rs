@@ -44,6 +44,10 @@ use std::io;
 /// because the call has been laid out by then.
 const HORIZON: usize = 1000;
 
+/// The most pixels that are decoded to make images smaller, in all: about ten seconds of work. More images than that are left
+/// out, the later ones, so that further records do not change the earlier ones.
+const MOST_PIXELS: u64 = 1_000_000_000;
+
 /// A fold of records into messages. It borrows the text of the records until [`Fold::into_owned`].
 pub struct Fold<'v, 'b, F> {
     view: &'v View,
@@ -62,6 +66,8 @@ pub struct Fold<'v, 'b, F> {
     /// Provider counts in records before this offset are invalid: a record at this offset changed the messages that
     /// they cover.
     counts_from: u64,
+    /// The number of pixels that may still be decoded.
+    pixels: u64,
     /// True after a retracted prompt: the assistant's next text belongs to a different reply from its text before the
     /// prompt, even if the two are merged into one message.
     is_other_reply: bool,
@@ -85,7 +91,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             layout.summary(compaction);
         }
         let (pending, calls, early) = (VecDeque::new(), ById::default(), Waiting::default());
-        let (counts_from, is_other_reply) = (view.counts_from, false);
+        let (counts_from, pixels, is_other_reply) = (view.counts_from, MOST_PIXELS, false);
         Fold {
             view,
             with_meta,
@@ -96,6 +102,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             layout,
             findings,
             counts_from,
+            pixels,
             is_other_reply,
         }
     }
@@ -113,6 +120,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             layout: self.layout.into_owned(),
             findings: self.findings,
             counts_from: self.counts_from,
+            pixels: self.pixels,
             is_other_reply: self.is_other_reply,
         }
     }

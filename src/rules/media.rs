@@ -10,7 +10,7 @@ use crate::json::{Object, quote};
 use crate::media::encoded::{self, Encoded};
 use crate::media::kind::HEAD;
 use crate::media::scale::{self, Scaled};
-use crate::media::{self, Kind, TORN, pdf};
+use crate::media::{self, Kind, TORN, pdf, size};
 use std::borrow::Cow;
 
 /// The correction of a block.
@@ -24,6 +24,8 @@ pub struct Correction<'a> {
     faults: Vec<String>,
     /// True if the image must be decoded and written again.
     is_rewritten: bool,
+    /// The number of pixels to decode; 0 if the image is not decoded, also because it has too many.
+    pub pixels: u64,
 }
 
 /// A block that was corrected.
@@ -71,8 +73,13 @@ pub fn judge(block: &str) -> Result<Option<Correction<'_>>, String> {
     if faults.is_empty() && !is_rewritten {
         return Ok(None);
     }
+    let size = if is_rewritten { size::size(&data).unwrap_or((1, 1)) } else { (0, 0) };
+    // A BMP has no size here, but at least a bit for each pixel.
+    let pixels = u64::from(size.0) * u64::from(size.1);
+    let pixels = if kind == Kind::Bmp { 8 * file.len() as u64 } else { pixels };
+    let pixels = if pixels > scale::MOST_PIXELS { 0 } else { pixels };
     let data = data.into_owned();
-    Ok(Some(Correction { block, data, kind, faults, is_rewritten }))
+    Ok(Some(Correction { block, data, kind, faults, is_rewritten, pixels }))
 }
 
 /// Returns the data of a source, or `None` if the block has no file or refers to one elsewhere. Programs also write a file as
@@ -129,7 +136,7 @@ impl Correction<'_> {
     /// # Errors
     /// Returns the reason, phrased to follow "it", if the image cannot be decoded.
     pub fn apply(self) -> Result<Corrected, String> {
-        let Correction { block, data, kind, faults, is_rewritten } = self;
+        let Correction { block, data, kind, faults, is_rewritten, .. } = self;
         let file =
             Encoded::new(&data).map(Encoded::decode).filter(|_| is_rewritten || kind == Kind::Text);
         let file = file.unwrap_or_default();

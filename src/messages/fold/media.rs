@@ -75,20 +75,57 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
     /// Returns the corrected block, or a line of text that says what it was. `None` if the block can be sent as it is.
     fn fitting(&mut self, block: &Block<'_>, record: &Record<'_>) -> Option<Block<'static>> {
         let kind = omit::kind_of(block);
-        let reason =
-            match media::judge(&block.raw).map(|judged| judged.map(media::Correction::apply)) {
-                Ok(None) => return None,
-                Ok(Some(Ok(corrected))) => {
-                    let what = format!("{kind} corrected: {}", corrected.what);
-                    self.note(&rules::MEDIA_CORRECTED, record, what);
-                    let raw = corrected.block.into();
-                    return Some(Block { raw, kind: BlockKind::Media });
-                }
-                Err(why) | Ok(Some(Err(why))) => ["it ", &why].concat(),
-            };
+        let correction = match media::judge(&block.raw) {
+            Ok(None) => return None,
+            Ok(Some(correction)) if correction.pixels > self.pixels => {
+                Err("is one of too many images to scale down".to_owned())
+            }
+            Ok(Some(correction)) => {
+                self.pixels -= correction.pixels;
+                correction.apply()
+            }
+            Err(why) => Err(why),
+        };
+        let reason = match correction {
+            Ok(corrected) => {
+                let what = format!("{kind} corrected: {}", corrected.what);
+                self.note(&rules::MEDIA_CORRECTED, record, what);
+                let raw = corrected.block.into();
+                return Some(Block { raw, kind: BlockKind::Media });
+            }
+            Err(why) => ["it ", &why].concat(),
+        };
         self.note(&rules::MEDIA_LEFT_OUT, record, format!("{kind} left out: {reason}"));
         let record_id = record.id.to_string();
         let omission = Omission { record_id, kind, reason, ..Omission::default() };
         Some(Block::from_text(&omit::line(&omission, block.raw.len())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::input::Input;
+    use crate::json::write::Members;
+    use crate::media::encoded::encode;
+    use crate::messages::rebuild::{RebuildOptions, from_inputs};
+
+    #[test]
+    fn the_work_for_images_is_bounded() {
+        // The header of an image of 9,999 by 9,999 pixels, and no picture.
+        let mut file =
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x27\x0f\0\0\x27\x0f\x08\0\0\0\0".to_vec();
+        file.extend(b"\0\0\0\0\0\0\0\0IDAT\0\0\0\0\0\0\0\0IEND\0\0\0\0");
+        let source = |it: Members| {
+            it.string("type", "base64")
+                .string("media_type", "image/png")
+                .string("data", &encode(&file))
+        };
+        let image = Members::of_type("image").object("source", source).into_json();
+        let record = Members::of_type("user").list("content", [image]).into_line();
+        let input = Input::memory("t", record.repeat(12).into_bytes());
+        let findings = from_inputs(&[input], &RebuildOptions::default()).unwrap().findings;
+        let is_over = |message: &str| message.contains("too many images to scale down");
+        let over: Vec<bool> = findings.iter().map(|found| is_over(&found.message)).collect();
+        assert_eq!(over, [[false; 10].as_slice(), &[true; 2]].concat());
     }
 }
