@@ -122,7 +122,7 @@ macro_rules! plain {
 #[rustfmt::skip]
 pub(super) static RULES: [TextRule; 82] = [
     rule("T1", Ceiling, &[Limit, Total], r#"(?:request too large|rate limit reached) for [^'"{}\[\]\n]+ on tokens per min(?:ute)? \(TPM\): Limit ([0-9,]+),(?: Used [0-9,]+,)? Requested ([0-9,]+)"#),
-    rule("T2", Ceiling, &[], r"extra usage is required for long context(?: requests?)?"),
+    rule("T2", Ceiling, &[], r"extra usage is required for long context(?: requests?)?(?: over 200k tokens)?"),
 
     rule("W1", Throttle, &[], concat!("(?:request too large: )?", plain!(), "tokens per (?:min(?:ute)?|hour|day)(?-u:\\b)", plain!())),
     rule("W2", Throttle, &[], concat!("too many tokens,? please wait", plain!())),

@@ -180,7 +180,7 @@ fn label(text: &str, number: &Number, from: usize, to: usize) -> Label {
     let (words, next) = (Words::of(before), Words::of(after));
     let sign = before.trim_end();
     let is_after = |list: &[&'static str]| words.last_before(list, words.len()) == Some(sign.len());
-    if is_after(LIMIT_BEFORE) {
+    if is_after(LIMIT_BEFORE) || ends_range(text, number) {
         return Label::Limit;
     }
     if sign.ends_with('+') || next.any(OUTPUT) || is_last(&words, OUTPUT, &[LIMIT, ACTUAL]) {
@@ -205,6 +205,18 @@ fn label(text: &str, number: &Number, from: usize, to: usize) -> Label {
     let clause = before.rsplit([',', ';', ':', '(']).next().unwrap_or_default();
     let near = by_nouns(&Words::of(clause), false).or_else(|| by_nouns(&words, true));
     near.unwrap_or(Label::None)
+}
+
+/// Returns true if the number ends a range that begins with 0 or 1: `[1, 8192]`, `between 1 and 8192`, `1~8192`.
+fn ends_range(text: &str, number: &Number) -> bool {
+    const JOINTS: &[&str] = &[
+        ",", "-", "–", "~", "～", "..", "to", "and", "et", "und", "bis", "y", "a", "e", "и", "до",
+        "到", "至",
+    ];
+    let before = text[..number.start].trim_end();
+    let first = JOINTS.iter().find_map(|joint| before.strip_suffix(joint)).map(str::trim_end);
+    let first = first.and_then(|first| first.strip_suffix(['0', '1']));
+    first.is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || c == '.' || c == ','))
 }
 
 /// Returns the meaning of a number by the words before it.

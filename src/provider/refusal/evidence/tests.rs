@@ -38,6 +38,9 @@ const OVERFLOWS: &[(u64, u64, &str)] = &[
     (0, 0, "We could not process your request: the input was longer than the model allows."),
     (0, 0, "context overflow"),
     (0, 0, "insufficient context length for this conversation"),
+    (0, 245_760, "Range of input length should be [1, 245760]"),
+    (0, 8192, "The number of input tokens must be between 1 and 8192"),
+    (0, 32_768, "输入长度范围应为 [1, 32768]"),
     (0, 0, "`messages` exceed the context limit"),
     (0, 0, "The total number of tokens in your messages exceeds what the model supports."),
     // Chinese

@@ -15,9 +15,9 @@ pub(super) const PROMPT: &[&str] = &[
     "contexte*", "jeton*", "invite", "historique", "kontext*", "unterhaltung*", "gesprach*", "konversation*", "verlauf*", "eingabelange*",
     "contexto*", "conversacion*", "historial*", "conversa", "historico*", "контекст*", "промпт*", "токен*", "диалог*", "истори*", "беседа*", "беседы", "переписк*",
     // Chinese, Japanese, Korean
-    "上下文", "提示词", "提示詞", "令牌", "词元", "詞元", "权杖", "對話", "对话", "会话", "會話", "历史消息", "聊天记录", "语境",
-    "コンテキスト", "コンテクスト", "プロンプト", "トークン", "会話", "履歴", "文脈",
-    "컨텍스트*", "콘텍스트*", "문맥*", "프롬프트*", "토큰*", "대화*",
+    "上下文", "提示词", "提示詞", "令牌", "词元", "詞元", "权杖", "對話", "对话", "会话", "會話", "历史消息", "聊天记录", "语境", "输入长度", "輸入長度",
+    "コンテキスト", "コンテクスト", "プロンプト", "トークン", "会話", "履歴", "文脈", "入力長", "入力の長さ",
+    "컨텍스트*", "콘텍스트*", "문맥*", "프롬프트*", "토큰*", "대화*", "입력 길이*",
 ];
 
 /// Words for a whole request. They need a stronger word for too much than those of [`PROMPT`].
@@ -126,9 +126,9 @@ pub(super) const REQUESTS: &[&str] = &[
 /// limit.
 #[rustfmt::skip]
 pub(super) const LIMIT: &[&str] = &[
-    "limit*", "maximum*", "max", "up to", "at most", "only", "less than", "fewer than", "must be", "should be", "cannot be", "can be", "allow*", "support*", "capacity", "cap", "capped", "no more than", "ceiling", "restricted",
+    "limit*", "maximum*", "max", "up to", "at most", "only", "range", "between", "less than", "fewer than", "must be", "should be", "cannot be", "can be", "allow*", "support*", "capacity", "cap", "capped", "no more than", "ceiling", "restricted",
     "limite*", "maxim*", "au plus", "jusqu a", "hochst*", "grenze*", "erlaubt*", "nur", "permit*", "admite*", "hasta", "suporta", "ate", "лимит*", "максим*", "предел*", "не более", "допустим*", "огранич*",
-    "上限", "最大", "最多", "限制", "不能", "不得", "支持", "制限", "まで", "以下", "최대*", "한도*", "제한*", "까지", "이하*",
+    "上限", "最大", "最多", "限制", "不能", "不得", "支持", "范围", "範圍", "应为", "應為", "制限", "範囲", "まで", "以下", "최대*", "한도*", "제한*", "까지", "이하*",
 ];
 
 /// Words for a rate, a quota or an account. They speak against an overflow wherever they stand.
