@@ -26,6 +26,8 @@ const PREFIX: &str = r"(?x)^\s*(?:
     # go-openai: 'error, status code: 400, status: 400 Bad Request, message: ...'
     |error,\ status\ code:\ [0-9]{3},(?:\ status:\ [a-z0-9\ ]{0,40},)?\ message:
     |bad\ request(?:\ error)?:
+    # A status of gRPC, which Google's servers use
+    |(?:invalid_argument|failed_precondition|out_of_range|resource_exhausted|internal|unknown|unavailable):
     # An SDK or a gateway that names the source of the message
     |an\ error\ occurred\ \([a-z]+\)\ when\ calling\ the\ [a-z]+\ operation(?:\ \([a-z0-9:\ ]+\))?:
     |the\ model\ returned\ the\ following\ errors:
@@ -88,6 +90,7 @@ mod tests {
             "ValidationException: The model returned the following errors: ",
             "Upstream error from Some Cloud: ",
             "invalid_request_error: ",
+            "INVALID_ARGUMENT: ",
             "error, status code: 400, message: ",
             "error, status code: 400, status: 400 Bad Request, message: ",
             "AiError: Ai: ",
