@@ -3,7 +3,8 @@
 //! The caller supplies the [`Transport`] that sends, waits and tells the time. A request is sent again unchanged
 //! only after a failure that may be temporary (rate limit, overload, server error, no usable answer), and once after an
 //! answer with neither text nor tool calls. A request that fits except for `max_tokens` is sent again with a smaller
-//! `max_tokens`. No other request is repeated.
+//! `max_tokens`. If a model seems to take no calls in the messages, and the request offers no tools, it is sent again with calls
+//! and results as text. No other request is repeated.
 
 use crate::estimate::sizes::Sizes;
 use crate::json::Object;
@@ -12,10 +13,10 @@ use crate::provider::collect::Remaining;
 use crate::provider::ollama::Cut;
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
-use crate::provider::refusal::{EMPTY, FailureClass, Known, MALFORMED, Rows};
-use crate::provider::{FailedCall, Failure, ModelRequest, Reply, estimated, wire};
+use crate::provider::refusal::{EMPTY, FailureClass, Feature, Known, MALFORMED, Rows};
+use crate::provider::{FailedCall, Failure, ModelRequest, Reply, estimated, plain, wire};
 use crate::record::content::{Block, Content, Role};
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 /// The maximum number of times that a paused turn is continued.
 pub const MAX_PAUSES: usize = 10;
@@ -73,6 +74,8 @@ pub trait Transport {
     fn random(&mut self) -> f64;
     /// Reports a retry or a warning to the user.
     fn report(&mut self, text: &str);
+    /// Stores that the model refuses something, so that later requests do not contain it.
+    fn learn(&mut self, refused: Feature);
 }
 
 /// A call: the request and how to make it.
@@ -140,8 +143,9 @@ fn one_reply(
     transport: &mut impl Transport,
     show: &mut dyn FnMut(&str),
 ) -> Result<Reply, FailedCall> {
-    let ModelCall { protocol, mut request, patience, .. } = call;
-    let mut lowered = 0;
+    let ModelCall { protocol, patience, .. } = call;
+    let without_calls = OnceCell::new();
+    let (mut request, mut lowered) = (call.request, 0);
     let has_shown = Cell::new(false);
     let mut show = |text: &str| {
         has_shown.set(has_shown.get() || !text.is_empty());
@@ -158,9 +162,24 @@ fn one_reply(
                     empty = Some(reply);
                     return Err(Failure::empty().into());
                 }
+                Ok(reply) => {
+                    if without_calls.get().is_some() {
+                        transport.learn(Feature::Calls);
+                    }
+                    return Ok(reply);
+                }
                 Err(failed) if !has_shown.get() && lowered < MAX_LOWERED => failed,
                 outcome => return outcome,
             };
+            if without_calls.get().is_none() && refuses_calls(&failed.failure, &request) {
+                transport.report(&format!(
+                    "{}; trying again with tool calls and results as text",
+                    failed.failure
+                ));
+                request.messages =
+                    without_calls.get_or_init(|| plain::without_calls(request.messages));
+                continue;
+            }
             let Some(room) = output_room(&failed.failure, &request) else {
                 return Err(failed);
             };
@@ -181,6 +200,14 @@ fn one_reply(
         }
         (outcome, _) => outcome,
     }
+}
+
+/// Returns true if calls in the messages may be the reason of a refusal. With tools in the request, the model would have to
+/// call them, so nothing is changed.
+fn refuses_calls(failure: &Failure, request: &ModelRequest<'_, '_>) -> bool {
+    request.tools.is_none()
+        && Feature::Calls.is_refused_by(failure)
+        && plain::has_calls(request.messages)
 }
 
 /// Returns an answer that has neither text nor calls, or the failure that is its likely cause: some servers answer like

@@ -23,6 +23,7 @@ mod kind;
 pub mod offline;
 pub mod ollama;
 pub mod openai;
+pub mod plain;
 pub mod collect;
 pub mod protocol;
 pub mod reading;

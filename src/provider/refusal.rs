@@ -46,6 +46,7 @@ mod answer;
 mod class;
 mod code;
 mod evidence;
+mod feature;
 mod known;
 mod opening;
 pub mod place;
@@ -59,6 +60,7 @@ use crate::exit::Exit;
 use crate::provider::address;
 use answer::ErrorBody;
 pub use class::{Certainty, FailureClass, Fault};
+pub use feature::Feature;
 pub use known::Known;
 use place::{Place, WirePlace};
 pub use rows::Rows;
@@ -148,6 +150,9 @@ impl Failure {
         match &*self.rule {
             UNTRUSTED => {
                 "install the system's CA certificates, or give the server's certificate (--ca)"
+            }
+            _ if Feature::Calls.is_refused_by(self) => {
+                "if the model takes no tools, leave out --tools or use another model"
             }
             _ => self.class.advice(),
         }

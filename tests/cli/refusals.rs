@@ -283,3 +283,46 @@ fn case_33_ids_of_another_provider_fit_mistral() {
     let id = call.as_str().expect("an id");
     assert!(id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
 }
+
+#[test]
+fn a_model_that_takes_no_calls_gets_them_as_text_from_then_on() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let refused = || {
+        refusal(
+            400,
+            &json!({"code": 400, "type": "invalid_request_error", "message": "Unable to generate parser for this template. Automatic parser generation failed: \n------------\nError: Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/..."}),
+        )
+    };
+    Conversation::new()
+        .user("Begin.")
+        .call("read", json!({"path": "a"}))
+        .result("hello")
+        .assistant("I see.")
+        .append(&sandbox, "s.jsonl");
+    provider.script(refused());
+    turn(&sandbox, &provider, Shape::OpenAi, &[])
+        .assert()
+        .success()
+        .stderr(contains("trying again with tool calls and results as text"));
+    turn(&sandbox, &provider, Shape::OpenAi, &[]).assert().success();
+    let bodies: Vec<String> = provider
+        .requests()
+        .iter()
+        .map(|it| String::from_utf8(it.body.clone()).expect("text"))
+        .collect();
+    assert_eq!(bodies.len(), 3, "the second turn is not refused first");
+    assert!(bodies[0].contains("tool_calls"));
+    for body in &bodies[1..] {
+        assert!(!body.contains("tool_call"), "{body}");
+        assert!(body.contains(r#"[call of read: {\"path\":\"a\"}]"#) && body.contains("hello"));
+    }
+    // With tools, the model would have to call them.
+    sandbox.write("tools.json", r#"[{"name":"read","input_schema":{"type":"object"}}]"#);
+    provider.script(refused());
+    let rebuilt = sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success();
+    let mut input = rebuilt.get_output().stdout.clone();
+    input.extend_from_slice(HELLO.as_bytes());
+    let run = call(&sandbox, &provider, Shape::OpenAi).args(["--tools", "tools.json"]);
+    let run = run.write_stdin(input).assert().code(76);
+    run.stderr(contains("if the model takes no tools, leave out --tools"));
+}

@@ -12,7 +12,7 @@ use clawutils::messages::Message;
 use clawutils::provider::call::{self, Ask, ModelCall, Patience, Transport};
 use clawutils::provider::protocol::Protocol;
 use clawutils::provider::reading::Reading;
-use clawutils::provider::refusal::Rows;
+use clawutils::provider::refusal::{Feature, Rows};
 use clawutils::provider::{Failure, ModelRequest, fit};
 use clawutils::rules::check_ready;
 use clawutils::truncate::{self, MAX_FRACTION, TruncateOptions, block};
@@ -117,6 +117,8 @@ impl Transport for Connection<'_> {
     }
 
     fn report(&mut self, _: &str) {}
+
+    fn learn(&mut self, _: Feature) {}
 }
 
 /// A turn that ended with a reply.

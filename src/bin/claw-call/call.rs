@@ -1,6 +1,7 @@
 //! `claw-call`: checks the messages, sends them, and writes the reply.
 
 use crate::classify::{self, RowArgs};
+use crate::refused::is_refused;
 use crate::reply::{self, Destination, Prices};
 use crate::show::Show;
 use crate::spent::SpentArgs;
@@ -18,7 +19,8 @@ use clawutils::provider::call::{self, ModelCall, Patience};
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::fit::{self, Fitted};
 use clawutils::provider::protocol::Protocol;
-use clawutils::provider::{ModelRequest, Provider, ollama};
+use clawutils::provider::refusal::Feature;
+use clawutils::provider::{ModelRequest, Provider, ollama, plain};
 use clawutils::rules::check_ready;
 use clawutils::settings::values::{positive, seconds};
 use signal_hook::low_level::emulate_default_handler;
@@ -97,8 +99,11 @@ pub fn call(
     extras: &Extras,
     log: Log,
 ) -> anyhow::Result<Exit> {
-    let messages = messages(input)?;
+    let mut messages = messages(input)?;
     check_ready(&messages)?;
+    if extras.tools.is_none() && plain::has_calls(&messages) && is_refused(Feature::Calls, model)? {
+        messages = plain::without_calls(&messages);
+    }
     let name = named(model)?;
     let (rows, extra) = (args.rows.failures.read()?, args.body.read()?);
     let mut endpoint = args.connection.endpoint(model)?;
@@ -136,6 +141,7 @@ pub fn call(
     let mut network = Network {
         source: &mut source,
         endpoint: &endpoint,
+        model,
         timeout: args.patience.timeout,
         log,
         sent_bytes: 0,

@@ -4,6 +4,7 @@ mod call;
 mod classify;
 #[cfg(feature = "http")]
 mod listening;
+mod refused;
 mod reply;
 mod show;
 mod spent;

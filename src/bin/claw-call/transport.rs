@@ -1,7 +1,10 @@
 //! Sends requests and receives their answers: over the network, or from the offline provider or recordings instead.
 
+use crate::call::note_error;
 #[cfg(feature = "http")]
 use crate::listening::{AnswerEvent, Listening};
+use crate::refused;
+use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::CassetteArgs;
 use clawutils::cli::{Log, now};
 use clawutils::exit::{self, Exit, fail};
@@ -11,7 +14,7 @@ use clawutils::provider::cassette::{Cassette, Exchange, LookupError, Recorder};
 use clawutils::provider::collect::Remaining;
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::reading::Reading;
-use clawutils::provider::refusal::FailureClass;
+use clawutils::provider::refusal::{FailureClass, Feature};
 #[cfg(feature = "http")]
 use clawutils::provider::{Failure, ModelRequest, offline};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -75,6 +78,7 @@ impl AnswerSource {
 pub(super) struct Network<'n> {
     pub(super) source: &'n mut AnswerSource,
     pub(super) endpoint: &'n Endpoint,
+    pub(super) model: &'n ModelArgs,
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP requests time out"))]
     pub(super) timeout: Duration,
     pub(super) log: Log,
@@ -175,6 +179,12 @@ impl Transport for Network<'_> {
     fn random(&mut self) -> f64 {
         // The hasher's seed is random in each process, which is enough to spread retries.
         RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
+    }
+
+    fn learn(&mut self, feature: Feature) {
+        if self.is_live() {
+            note_error(refused::learn(feature, self.model), self.log);
+        }
     }
 
     fn report(&mut self, text: &str) {
