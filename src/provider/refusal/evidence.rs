@@ -18,9 +18,9 @@ use super::text::Numbers;
 pub(super) use numbers::Found;
 use sentence::{Words, fold};
 use words::{
-    BODY, BYTES, CONTENT, CONTEXT, LENGTH, LIMIT, MEDIA, OTHER, OUTPUT, PARAMETER, PROMPT, RATE,
-    REQUEST, REQUESTS, SETTING, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, TOKENS, TOO_LITTLE,
-    TOO_LONG, TOO_MUCH, UNRELATED, WHOLE,
+    BODY, BYTES, CONTENT, CONTEXT, LENGTH, LIMIT, MEDIA, NOT_TAKEN, OTHER, OUTPUT, PARAMETER,
+    PROMPT, RATE, REQUEST, REQUESTS, SETTING, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, TOKENS,
+    TOO_LITTLE, TOO_LONG, TOO_MUCH, UNRELATED, WHOLE,
 };
 
 /// The number of bytes of a message that are read. Providers state what is wrong at the beginning.
@@ -106,6 +106,13 @@ pub(super) fn content(text: &str) -> Option<&'static str> {
 pub(super) fn media(text: &str) -> Option<&'static str> {
     let own = own_words(text);
     Words::of(&own).find(MEDIA)
+}
+
+/// Returns the word of a message that names media, if the message says that they cannot be read.
+pub(super) fn media_not_taken(text: &str) -> Option<&'static str> {
+    let own = own_words(text);
+    let all = Words::of(&own);
+    all.find(MEDIA).filter(|_| all.any(NOT_TAKEN) && !is_unrelated(text))
 }
 
 /// Returns true if the message names something that a user sets, such as the model or a parameter.

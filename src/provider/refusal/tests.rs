@@ -653,3 +653,22 @@ fn rules_are_named_after_their_type_or_status() {
         assert_eq!(rule, format!("status-{status}"));
     }
 }
+
+#[test]
+#[rustfmt::skip]
+fn a_server_error_that_says_that_images_cannot_be_read_is_a_refusal() {
+    for (status, message, class, fault) in [
+        (500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", FailureClass::BadRequest, Fault::Block),
+        (500, "this model is missing data required for image input", FailureClass::BadRequest, Fault::Block),
+        (501, "images are not supported", FailureClass::BadRequest, Fault::Block),
+        (500, "Internal server error", FailureClass::Server, Fault::Wait),
+        (503, "image input is not supported", FailureClass::Server, Fault::Wait),
+        (500, "the image service is busy", FailureClass::Server, Fault::Wait),
+        (500, "timed out; could not reach the image service", FailureClass::Server, Fault::Wait),
+    ] {
+        let body = format!(r#"{{"error":{{"message":"{message}"}}}}"#);
+        let none = |_: &str| None;
+        let failure = Failure::classify(status, &none, body.as_bytes(), 0.0, &Rows::default());
+        assert_eq!((failure.class, failure.fault), (class, fault), "{status} {message}");
+    }
+}

@@ -218,10 +218,21 @@ fn by_evidence(
 ) -> Option<Verdict<'static>> {
     let applies = match status {
         None | Some(400 | 405..=407 | 410..=428 | 430..=498) => true,
-        Some(500) => !has_retry_after,
+        Some(500 | 501) => !has_retry_after,
         _ => false,
     };
-    answer.own_text().filter(|_| applies).and_then(|text| judged(status, text))
+    let text = answer.own_text().filter(|_| applies)?;
+    judged(status, text).or_else(|| media_not_taken(status, text))
+}
+
+/// Returns the verdict about a server error that says that the model cannot read images or documents. Servers of local models
+/// send such a one, where others send a 400.
+fn media_not_taken(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
+    let is_server_error = matches!(status, Some(500 | 501));
+    let word = evidence::media_not_taken(text).filter(|_| is_server_error)?;
+    let why = Some(format!("it says '{}'", word.trim_end_matches('*')));
+    let verdict = Verdict::new(FailureClass::BadRequest, "evidence-media");
+    Some(Verdict { why, fault: Some(Fault::Block), certainty: Certainty::Likely, ..verdict })
 }
 
 /// Returns the verdict about a message by what it says.

@@ -279,6 +279,29 @@ pub(super) const MEDIA: &[&str] = &[
     "изображени*",
 ];
 
+/// Words that say that something cannot be read. They count only for words of [`MEDIA`].
+pub(super) const NOT_TAKEN: &[&str] = &[
+    "not supported",
+    "unsupported",
+    "support*",
+    "not a multimodal",
+    "cannot",
+    "can t",
+    "could not",
+    "unable",
+    "failed",
+    "invalid",
+    "missing",
+    "mmproj",
+    "不支持",
+    "无法",
+    "サポート",
+    "지원*",
+    "nicht",
+    "no admite",
+    "ne prend pas",
+];
+
 /// Words for what a user sets. A refusal that names one of them is hardly about the content of the messages.
 #[rustfmt::skip]
 pub(super) const SETTING: &[&str] = &[
