@@ -7,6 +7,7 @@
 # make check-full run long tests that make check does not run
 # make fuzz       fuzz all targets; FUZZ=scan selects one, SECONDS=60 runs each for a minute
 # make recall     measure which facts survive a summary
+# make llama      hold sessions with the real server of llama.cpp, which is installed from a package; 30 s
 # make bench      measure speed, memory and size, beside other programs
 # make pictures   draw the pictures in docs/pictures
 # make html       convert the manual pages to HTML, in target/html
@@ -116,6 +117,11 @@ recall:
 	PATH="$(TARGET)/debug:scripts:$$PATH" sh scripts/dev/recall
 	PATH="$(TARGET)/debug:scripts:$$PATH" sh scripts/dev/recall --held-out
 
+llama: build
+	test -x "$(TARGET)/llama/bin/python" || python3 -m venv "$(TARGET)/llama"
+	"$(TARGET)/llama/bin/pip" install -q -r scripts/dev/llama.txt
+	"$(TARGET)/llama/bin/python" scripts/dev/llama
+
 bench:
 	scripts/dev/bench
 
@@ -135,5 +141,5 @@ check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --example property mutant -- --nocapture
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
-.PHONY: build demo check recall bench pictures html fuzz install install-files uninstall check-full completions source tarball deb \
-	formula shells portable audit release
+.PHONY: build demo check recall llama bench pictures html fuzz install install-files uninstall check-full completions source tarball \
+	deb formula shells portable audit release
