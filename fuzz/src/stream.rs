@@ -34,7 +34,7 @@ fn read(
 pub fn run(bytes: &[u8]) {
     let [at, how, status, body @ ..] = bytes else { return };
     let at = usize::from(*at) % (body.len() + 1);
-    let protocol = [Protocol::Anthropic, Protocol::OpenAi, Protocol::Ollama][usize::from(how % 3)];
+    let protocol = [Protocol::Anthropic, Protocol::Chat, Protocol::Ollama][usize::from(how % 3)];
     let kinds = ["text/event-stream", "application/x-ndjson", "application/json", ""];
     let kind = kinds[usize::from(how / 3) % kinds.len()];
     let status = if status % 4 == 0 { 400 } else { 200 };

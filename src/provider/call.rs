@@ -10,7 +10,7 @@ use crate::estimate::sizes::Sizes;
 use crate::json::Object;
 use crate::messages::Message;
 use crate::provider::collect::Remaining;
-use crate::provider::ollama::Cut;
+use crate::provider::ollama::truncated::Cut;
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
 use crate::provider::refusal::{EMPTY, FailureClass, Feature, Known, MALFORMED, Rows};

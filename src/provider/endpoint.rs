@@ -4,7 +4,7 @@ use crate::exit::{Exit, fail};
 use crate::provider::address::{self, Address, is_azure, is_local};
 use crate::provider::key::KeySource;
 use crate::provider::protocol::Protocol;
-use crate::provider::{Provider, anthropic, openai, secret};
+use crate::provider::{Provider, anthropic, chat, secret};
 use crate::settings::Variables;
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ impl Endpoint {
     #[must_use]
     pub fn new(provider: Provider, base: &str, options: EndpointOptions) -> Endpoint {
         let protocol = provider.protocol();
-        let (url, count_url) = (protocol.url(base), protocol.count_url(base));
+        let (url, count_url) = (protocol.api().url(base), protocol.api().count_url(base));
         let is_local = is_local(&url);
         Endpoint { provider, protocol, url, count_url, is_local, options, key: None }
     }
@@ -229,12 +229,12 @@ impl Endpoint {
     #[must_use]
     pub fn output_limit_name(&self, model: &str) -> &'static str {
         match self.options.output_field {
-            OutputField::MaxTokens => openai::LIMIT_NAME,
-            OutputField::MaxCompletionTokens => openai::NEWER_LIMIT_NAME,
+            OutputField::MaxTokens => chat::LIMIT_NAME,
+            OutputField::MaxCompletionTokens => chat::NEWER_LIMIT_NAME,
             OutputField::Auto if Address::parse(&self.url).is_below("api.openai.com") => {
-                openai::NEWER_LIMIT_NAME
+                chat::NEWER_LIMIT_NAME
             }
-            OutputField::Auto => openai::output_limit_name(model),
+            OutputField::Auto => chat::output_limit_name(model),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::estimate::{self, Estimate, Method, Model};
 use crate::messages::Message;
-use crate::provider::ollama::{self, Cut};
+use crate::provider::ollama::truncated::{Cut, was_truncated};
 use crate::provider::protocol::Protocol;
 use crate::provider::refusal::{FailureClass, Known};
 use crate::provider::{Failure, ModelRequest, Reply};
@@ -79,7 +79,7 @@ pub fn truncated(
     let usage = reply.usage.as_deref();
     let cut = match (protocol, request.window) {
         (Protocol::Ollama, Some(window)) if !request.messages.iter().any(has_media) => {
-            ollama::was_truncated(prompt, usage, window)
+            was_truncated(prompt, usage, window)
         }
         _ => Cut::No,
     };

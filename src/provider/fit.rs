@@ -39,7 +39,7 @@ pub fn fit<'m, 'a>(
     let mut names = HashMap::new();
     let tools = tools.map(|raw| fit_tools(raw, &mut names));
     let messages = match protocol {
-        Protocol::OpenAi if is_mistral(model) => nine_characters(messages),
+        Protocol::Chat if is_mistral(model) => nine_characters(messages),
         _ => Cow::Borrowed(messages),
     };
     Fitted { messages, tools, names }
@@ -179,7 +179,7 @@ mod tests {
         let tools = format!(
             r#"[{{"name":"{own}","input_schema":{{}}}},{{"type":"function","function":{{"name":"{own}"}}}},{{"name":"f"}}]"#
         );
-        let fitted = fit(Protocol::OpenAi, "m", &[], Some(&tools));
+        let fitted = fit(Protocol::Chat, "m", &[], Some(&tools));
         let tools = fitted.tools.clone().unwrap();
         assert_eq!(tools.matches(&format!(r#""name":"{sent}""#)).count(), 2, "{tools}");
         let block = format!(r#"{{"type":"tool_use","id":"b","name":"{sent}","input":{{}}}}"#);
@@ -192,7 +192,7 @@ mod tests {
     fn what_fits_is_borrowed() {
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
         let tools = r#"[{"name":"f"}]"#;
-        let fitted = fit(Protocol::OpenAi, "gpt-5", &messages, Some(tools));
+        let fitted = fit(Protocol::Chat, "gpt-5", &messages, Some(tools));
         assert!(matches!(fitted.messages, Cow::Borrowed(_)));
         assert!(matches!(fitted.tools, Some(Cow::Borrowed(_))));
     }
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn ids_for_mistral_have_nine_letters_or_digits_in_calls_and_results() {
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
-        let fitted = fit(Protocol::OpenAi, "mistralai/Mistral-Large", &messages, None);
+        let fitted = fit(Protocol::Chat, "mistralai/Mistral-Large", &messages, None);
         let calls: Vec<&str> = fitted.messages[0].calls().collect();
         let results: Vec<&str> = fitted.messages[1].results().collect();
         assert_eq!(calls, results);

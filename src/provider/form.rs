@@ -3,7 +3,7 @@
 //! claw-call converts the messages of its requests in the same way, but sends thinking only to Anthropic's API.
 
 use crate::messages::Message;
-use crate::provider::{chat, gemini, ollama, openai};
+use crate::provider::{chat, gemini, ollama, turns};
 use crate::record::content::{Content, Role};
 
 /// The API to convert messages for.
@@ -41,9 +41,9 @@ pub fn convert(messages: Vec<Message<'_>>, target: Target, thinking: Thinking) -
             without_thinking(messages).iter().map(Message::to_json).collect()
         }
         Target::Anthropic => messages.iter().map(Message::to_json).collect(),
-        Target::Openai => chat::convert(&messages, keeps, openai::message),
-        Target::Ollama => chat::convert(&messages, keeps, ollama::message),
-        Target::Gemini => gemini::contents(&chat::turns(&messages, keeps)),
+        Target::Openai => turns::convert(&messages, keeps, chat::message),
+        Target::Ollama => turns::convert(&messages, keeps, ollama::message),
+        Target::Gemini => gemini::contents(&turns::turns(&messages, keeps)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::provider::address::{Address, is_azure};
 use crate::provider::protocol::Protocol;
-use crate::provider::{anthropic, openai};
+use crate::provider::{anthropic, chat};
 use crate::settings::Variables;
 
 /// A kind of provider.
@@ -41,7 +41,7 @@ impl Provider {
     pub fn protocol(self) -> Protocol {
         match self {
             Provider::Anthropic | Provider::Offline => Protocol::Anthropic,
-            Provider::Openai => Protocol::OpenAi,
+            Provider::Openai => Protocol::Chat,
             Provider::Ollama => Protocol::Ollama,
         }
     }
@@ -82,7 +82,7 @@ impl Provider {
     pub fn default_url(self, variables: Variables<'_>) -> String {
         let (name, default) = match self {
             Provider::Anthropic => ("ANTHROPIC_BASE_URL", anthropic::BASE_URL),
-            Provider::Openai => ("OPENAI_BASE_URL", openai::BASE_URL),
+            Provider::Openai => ("OPENAI_BASE_URL", chat::BASE_URL),
             Provider::Ollama => {
                 return ollama_url(&variables.text("OLLAMA_HOST").unwrap_or_default());
             }

@@ -1,7 +1,7 @@
 //! Provider calls: builds requests, reads replies, and classifies failures.
 //!
 //! Building requests and reading answers have no side effects. [`protocol`] selects one of three wire formats
-//! ([`anthropic`], [`openai`], [`ollama`]), [`stream`] splits a stream into events, [`reading`] turns the
+//! ([`anthropic`], [`chat`], [`ollama`]), [`stream`] splits a stream into events, [`reading`] turns the
 //! bytes of an answer into a reply or a failure, and [`refusal`] classifies refusals. [`call`] combines them
 //! with a transport that the caller supplies. Only `http` uses the network.
 
@@ -9,7 +9,7 @@ pub mod address;
 pub mod anthropic;
 pub mod call;
 pub mod cassette;
-mod chat;
+pub mod chat;
 pub mod estimated;
 pub mod endpoint;
 mod extent;
@@ -22,7 +22,6 @@ pub mod key;
 mod kind;
 pub mod offline;
 pub mod ollama;
-pub mod openai;
 pub mod plain;
 pub mod collect;
 pub mod protocol;
@@ -32,6 +31,7 @@ mod recorded;
 pub mod refusal;
 pub mod secret;
 pub mod stream;
+mod turns;
 pub mod wire;
 
 use crate::input::line;

@@ -1,10 +1,13 @@
-//! Protocols: how a request is written and how an answer is read. There are three, each in a module that maps
-//! requests to bytes and bytes to replies.
+//! Protocols: how a request is written and how an answer is read. Each is a folder with the same parts: `request` maps messages
+//! to a body, `reply` and `stream` map an answer to a reply.
 
 use crate::json::Object;
 use crate::json::write::Members;
+use crate::provider::anthropic::Anthropic;
+use crate::provider::chat::Chat;
 use crate::provider::collect::Collect;
-use crate::provider::{ModelRequest, Reply, address, anthropic, ollama, openai};
+use crate::provider::ollama::Ollama;
+use crate::provider::{ModelRequest, Reply};
 
 /// A provider's wire protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,42 +15,47 @@ pub enum Protocol {
     /// The Anthropic Messages API.
     Anthropic,
     /// Chat completions, as offered by OpenAI and many others.
-    OpenAi,
+    Chat,
     /// Ollama's native `/api/chat`.
     Ollama,
 }
 
-impl Protocol {
+/// How a request is written and how an answer is read.
+pub trait Api {
     /// Returns the URL to send a request to. `base` may end in a slash or a version, or be the endpoint itself.
-    #[must_use]
-    pub fn url(self, base: &str) -> String {
-        match self {
-            Protocol::Anthropic => anthropic::url(base),
-            Protocol::OpenAi => openai::url(base),
-            Protocol::Ollama => ollama::url(base),
-        }
-    }
+    fn url(&self, base: &str) -> String;
 
     /// Returns the URL of the token counting endpoint, if the protocol has one.
+    fn count_url(&self, base: &str) -> Option<String>;
+
+    /// Returns the body of a request, without the members of `extra`. The same request always gives the same bytes.
+    fn body(&self, request: &ModelRequest<'_, '_>) -> String;
+
+    /// Reads a complete, non-streaming answer.
+    ///
+    /// # Errors
+    /// Returns what is missing, phrased to follow "the answer".
+    fn read(&self, answer: &Object<'_>) -> Result<Reply, String>;
+
+    /// Returns a collector for a streaming answer.
+    fn collect(&self) -> Box<dyn Collect>;
+}
+
+impl Protocol {
+    /// Returns how requests and answers of the protocol are written.
     #[must_use]
-    pub fn count_url(self, base: &str) -> Option<String> {
+    pub fn api(self) -> &'static dyn Api {
         match self {
-            Protocol::Anthropic => {
-                Some(address::with_ending(&anthropic::url(base), "/count_tokens"))
-            }
-            Protocol::OpenAi => Some(address::with_ending(&openai::url(base), "/input_tokens")),
-            Protocol::Ollama => None,
+            Protocol::Anthropic => &Anthropic,
+            Protocol::Chat => &Chat,
+            Protocol::Ollama => &Ollama,
         }
     }
 
     /// Returns the body of a request. The same request always gives the same bytes.
     #[must_use]
     pub fn body(self, request: &ModelRequest<'_, '_>) -> String {
-        let body = match self {
-            Protocol::Anthropic => anthropic::body(request),
-            Protocol::OpenAi => openai::body(request),
-            Protocol::Ollama => ollama::body(request),
-        };
+        let body = self.api().body(request);
         match request.extra {
             Some(extra) => merged(&body, extra),
             None => body,
@@ -62,28 +70,6 @@ impl Protocol {
         let is_limit = |name: &str| matches!(name, "max_tokens" | "max_completion_tokens");
         let members = object.members().filter(|member| !is_limit(&member.name()));
         members.fold(Members::new(), Members::member).into_json()
-    }
-
-    /// Reads a complete, non-streaming answer.
-    ///
-    /// # Errors
-    /// Returns what is missing, phrased to follow "the answer".
-    pub fn read(self, answer: &Object<'_>) -> Result<Reply, String> {
-        match self {
-            Protocol::Anthropic => anthropic::read(answer),
-            Protocol::OpenAi => openai::read(answer),
-            Protocol::Ollama => ollama::read(answer),
-        }
-    }
-
-    /// Returns a collector for a streaming answer.
-    #[must_use]
-    pub fn collect(self) -> Box<dyn Collect> {
-        match self {
-            Protocol::Anthropic => Box::<anthropic::AnthropicStream>::default(),
-            Protocol::OpenAi => Box::<openai::ChatStream>::default(),
-            Protocol::Ollama => Box::<ollama::OllamaStream>::default(),
-        }
     }
 }
 
@@ -109,7 +95,7 @@ mod tests {
 
     #[test]
     fn audit_17_an_endpoint_url_is_used_unchanged_and_a_query_is_kept() {
-        use Protocol::{Anthropic, Ollama, OpenAi};
+        use Protocol::{Anthropic, Chat, Ollama};
         for (protocol, base, url, count) in [
             (
                 Anthropic,
@@ -130,7 +116,7 @@ mod tests {
                 Some("https://x/y/messages/count_tokens?a=b"),
             ),
             (
-                OpenAi,
+                Chat,
                 "https://x/chat/completions?a=b",
                 "https://x/chat/completions?a=b",
                 Some("https://x/chat/completions/input_tokens?a=b"),
@@ -138,8 +124,8 @@ mod tests {
             (Ollama, "http://x/api/?a=b", "http://x/api/chat?a=b", None),
             (Ollama, "http://x/api/chat", "http://x/api/chat", None),
         ] {
-            assert_eq!(protocol.url(base), url);
-            assert_eq!(protocol.count_url(base).as_deref(), count);
+            assert_eq!(protocol.api().url(base), url);
+            assert_eq!(protocol.api().count_url(base).as_deref(), count);
         }
     }
 

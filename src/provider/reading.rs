@@ -457,7 +457,7 @@ data: {"type":"message_stop"}
             ),
         ),
         (
-            Protocol::OpenAi,
+            Protocol::Chat,
             "text/event-stream",
             concat!(
                 "data: {\"choices\":[{\"delta\":{\"content\":\"\u{e9}\"}}]}\n\n",

@@ -44,7 +44,7 @@ fn recorded(name: &str) -> (Protocol, Answer) {
     let (request, response) = (text("request.json"), text("response.json"));
     let protocol = match Object::parse(&request).unwrap().string("path").unwrap().as_ref() {
         "/v1/messages" => Protocol::Anthropic,
-        "/v1/chat/completions" => Protocol::OpenAi,
+        "/v1/chat/completions" => Protocol::Chat,
         other => panic!("{other}"),
     };
     let response = Object::parse(&response).unwrap();

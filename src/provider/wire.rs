@@ -4,10 +4,10 @@
 //! result, and images of a result move to the message after it. A place that cannot be mapped is left out: then the place
 //! is unknown.
 
-use crate::provider::chat::origin::{TurnOrigin, origins};
 use crate::provider::protocol::Protocol;
 use crate::provider::refusal::Fault;
 use crate::provider::refusal::place::{Place, PlaceList, WirePlace};
+use crate::provider::turns::origin::{TurnOrigin, origins};
 use crate::provider::{Failure, ModelRequest};
 use crate::record::content::BlockKind;
 
@@ -29,15 +29,13 @@ pub fn places(protocol: Protocol, request: &ModelRequest<'_, '_>, failure: &Fail
     let mut places: Vec<Place> = Vec::new();
     let is_chat = |place: &WirePlace| place.list == PlaceList::ChatMessages;
     let turns = match protocol {
-        Protocol::OpenAi | Protocol::Ollama if wire.iter().any(is_chat) => {
-            origins(request.messages)
-        }
+        Protocol::Chat | Protocol::Ollama if wire.iter().any(is_chat) => origins(request.messages),
         _ => Vec::new(),
     };
     let system = usize::from(request.system.is_some());
     for place in wire.iter() {
         let found = match (protocol, place.list) {
-            (Protocol::OpenAi | Protocol::Ollama, PlaceList::ChatMessages) => {
+            (Protocol::Chat | Protocol::Ollama, PlaceList::ChatMessages) => {
                 let turn = place.item.checked_sub(system).and_then(|at| turns.get(at));
                 turn.and_then(|turn| of_turn(turn, place))
             }
@@ -145,7 +143,7 @@ mod tests {
         ] {
             let error = format!(r#"{{"message":"{text}"}}"#);
             assert_eq!(found(Protocol::Anthropic, None, &error), [expected], "{text}");
-            assert_eq!(found(Protocol::OpenAi, Some("s"), &error), [expected], "{text}");
+            assert_eq!(found(Protocol::Chat, Some("s"), &error), [expected], "{text}");
         }
         let details = r#"{"type":"invalid_request_error","message":"The image dimensions are too large","details":{"error_code":"image_dimensions_too_large","max_side_length_pixels":2000,"paths":["messages.2.content.3","messages.2.content.0.content.1"]}}"#;
         assert_eq!(found(Protocol::Anthropic, None, details), ["2.3", "2.0.1 toolu_01"]);
@@ -169,7 +167,7 @@ mod tests {
             ("Invalid 'messages[7]'", "4.0"),
         ] {
             let error = format!(r#"{{"message":"{text}"}}"#);
-            assert_eq!(found(Protocol::OpenAi, Some("s"), &error), [expected], "{text}");
+            assert_eq!(found(Protocol::Chat, Some("s"), &error), [expected], "{text}");
             let error = r#"{"message":"no","param":"messages[0].content"}"#;
             assert_eq!(found(Protocol::Ollama, Some("s"), error), [""; 0]);
             assert_eq!(found(Protocol::Ollama, None, error), ["0.0"]);
@@ -179,7 +177,7 @@ mod tests {
     #[test]
     fn a_call_is_found_by_its_id() {
         let error = r#"{"message":"No tool output found for tool call toolu_02."}"#;
-        assert_eq!(found(Protocol::OpenAi, None, error), ["1.2 toolu_02", "2.1 toolu_02"]);
-        assert_eq!(found(Protocol::OpenAi, None, r#"{"message":"invalid tool call"}"#), [""; 0]);
+        assert_eq!(found(Protocol::Chat, None, error), ["1.2 toolu_02", "2.1 toolu_02"]);
+        assert_eq!(found(Protocol::Chat, None, r#"{"message":"invalid tool call"}"#), [""; 0]);
     }
 }

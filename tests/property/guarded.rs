@@ -41,7 +41,7 @@ impl Provider {
     fn protocol(&self) -> Protocol {
         match self.form {
             Form::Anthropic => Protocol::Anthropic,
-            Form::Chat | Form::Mistral => Protocol::OpenAi,
+            Form::Chat | Form::Mistral => Protocol::Chat,
             Form::Ollama => Protocol::Ollama,
         }
     }

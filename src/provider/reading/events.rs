@@ -32,7 +32,7 @@ enum StreamState {
 
 impl StreamReading {
     pub(super) fn new(framing: Framing, protocol: Protocol) -> StreamReading {
-        let (events, collect) = (Events::new(framing), protocol.collect());
+        let (events, collect) = (Events::new(framing), protocol.api().collect());
         StreamReading { events, collect, state: StreamState::Silent }
     }
 

@@ -66,7 +66,7 @@ fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, NoReply> {
     if is_error(&object) {
         return Err(NoReply::Refused(error_of(&object)));
     }
-    protocol.read(&object).map_err(NoReply::Broken)
+    protocol.api().read(&object).map_err(NoReply::Broken)
 }
 
 /// Returns true if an object in a 2xx answer is an error. An empty `error` member is ignored, because some servers

@@ -100,7 +100,7 @@ fn objects<'m>(content: &'m Content<'_>) -> impl Iterator<Item = (usize, Object<
 mod tests {
     use super::*;
     use crate::messages;
-    use crate::provider::chat::{ChatTurn, turns};
+    use crate::provider::turns::{ChatTurn, turns};
 
     const LINES: &str = r#"{"role":"user","content":"go"}
 {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":" "},{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"text","text":"t"},{"type":"tool_use","id":"b","name":"g","input":{}}]}

@@ -1,55 +1,10 @@
-//! The Anthropic Messages API: builds request bodies and reads replies.
+//! Collects a streaming answer.
 
 use crate::json::write::{Members, list};
-use crate::json::{Member, Object, elements, offset_in, on_one_line};
+use crate::json::{Member, Object, offset_in, on_one_line};
+use crate::provider::Reply;
 use crate::provider::collect::{Collect, RawString, Remaining, Unfinished, bounded};
-use crate::provider::{ModelRequest, Reply, address};
 use std::borrow::Cow;
-
-/// The default base URL.
-pub const BASE_URL: &str = "https://api.anthropic.com";
-/// The API version, sent in the `anthropic-version` header.
-pub const VERSION: &str = "2023-06-01";
-
-/// Returns the URL of the Messages endpoint. The base URL may end in a slash or `/v1`, or be the endpoint itself,
-/// which is returned unchanged. A query stays at the end.
-#[must_use]
-pub fn url(base: &str) -> String {
-    let (path, query) = address::split_query(base);
-    if path.ends_with("/messages") {
-        return base.to_owned();
-    }
-    format!("{}/v1/messages{query}", path.strip_suffix("/v1").unwrap_or(path))
-}
-
-/// Returns the body of a request. The same request always gives the same bytes.
-#[must_use]
-pub fn body(request: &ModelRequest<'_, '_>) -> String {
-    Members::new()
-        .string("model", request.model)
-        .number("max_tokens", request.max_tokens)
-        .flag("stream", request.stream)
-        .optional(Members::string, "system", request.system)
-        .optional(Members::raw, "tools", request.tools)
-        .list("messages", request.messages.iter().map(|message| message.to_json()))
-        .into_json()
-}
-
-/// Reads a complete answer.
-///
-/// # Errors
-/// Returns what is missing, phrased to follow "the answer".
-pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
-    let content = answer.get("content").and_then(elements).ok_or("has no content")?;
-    let string = |name: &str| answer.string(name).map(Cow::into_owned);
-    Ok(Reply {
-        blocks: content.into_iter().map(str::to_owned).collect(),
-        model: string("model"),
-        stop_reason: string("stop_reason"),
-        usage: answer.get("usage").filter(|usage| usage.starts_with('{')).map(str::to_owned),
-        ..Reply::default()
-    })
-}
 
 /// The maximum number of members in `usage`.
 const MAX_COUNTS: usize = 64;
@@ -266,18 +221,6 @@ impl BlockDraft {
                 let name = object.string("name").unwrap_or_default();
                 Err(format!("calls '{name}' with an input that is not a JSON object"))
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_base_url_may_end_in_a_slash_or_the_version() {
-        for base in ["http://x", "http://x/", "http://x/v1", "http://x/v1/"] {
-            assert_eq!(url(base), "http://x/v1/messages");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Reads answers of the chat completions API, complete or streamed. A message and a streamed delta have the same
-//! members, so both are read by the same code.
+//! Collects a streaming answer. A message and a streamed delta have the same members, so the code also reads complete
+//! answers.
 
 use crate::json::{Object, elements};
 use crate::provider::Reply;
-use crate::provider::chat::draft::{CallDraft, Draft};
 use crate::provider::collect::{Collect, RawString, Remaining, Unfinished, bounded};
+use crate::provider::turns::draft::{CallDraft, Draft};
 use std::borrow::Cow;
 
 /// The members in which servers send the reasoning text. Some servers send two; the first one with text is used.
@@ -22,7 +22,7 @@ const LEGACY_INDEX: Option<u64> = Some(u64::MAX);
 ///
 /// # Errors
 /// Returns what is missing, or which tool call has an invalid input, phrased to follow "the answer".
-pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
+pub(super) fn read(answer: &Object<'_>) -> Result<Reply, String> {
     let choice = choice(answer).ok_or("has no choices")?;
     let message = inner(&choice, "message").or_else(|| inner(&choice, "delta"));
     let message = message.ok_or("has no message")?;
@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn streamed(text: &str, size: usize) -> (Result<Reply, crate::provider::Failure>, String) {
-        recorded::read(Protocol::OpenAi, "text/event-stream", text.as_bytes(), size)
+        recorded::read(Protocol::Chat, "text/event-stream", text.as_bytes(), size)
     }
 
     const MESSAGE: &str = r#"{"role":"assistant","content":"日本 \ud83d\ude00 \/","reasoning":"hm \u00e9","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\": 1e2,\"y\":\"\\u00e9\ud83d\ude00\"}"}},{"id":"","type":"function","function":{"name":"g","arguments":""}}]}"#;

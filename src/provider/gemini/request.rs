@@ -4,11 +4,11 @@
 //! `functionResponse` has the id of its call, and the text of the result as `output`.
 
 use crate::json::write::Members;
-use crate::provider::chat::{ChatTurn, UserPart};
+use crate::provider::turns::{ChatTurn, UserPart};
 
 /// Converts turns to the `contents` of a request, one JSON object per message.
 #[must_use]
-pub(super) fn contents(turns: &[ChatTurn<'_>]) -> Vec<String> {
+pub(in crate::provider) fn contents(turns: &[ChatTurn<'_>]) -> Vec<String> {
     let mut contents: Vec<(&str, Vec<String>)> = Vec::new();
     for turn in turns {
         let (role, parts) = match turn {

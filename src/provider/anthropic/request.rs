@@ -1,0 +1,16 @@
+//! Writes the body of a request.
+
+use crate::json::write::Members;
+use crate::provider::ModelRequest;
+
+/// Returns the body of a request. The same request always gives the same bytes.
+pub fn body(request: &ModelRequest<'_, '_>) -> String {
+    Members::new()
+        .string("model", request.model)
+        .number("max_tokens", request.max_tokens)
+        .flag("stream", request.stream)
+        .optional(Members::string, "system", request.system)
+        .optional(Members::raw, "tools", request.tools)
+        .list("messages", request.messages.iter().map(|message| message.to_json()))
+        .into_json()
+}

@@ -1,0 +1,5 @@
+//! Gemini's API.
+
+mod request;
+
+pub(super) use request::contents;
