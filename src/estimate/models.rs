@@ -36,6 +36,8 @@ pub struct Model<'n> {
     pub is_listed: bool,
     /// The rule for the tokens of images.
     pub images: ImageRule,
+    /// True if the model refuses tools in chat completions, so that OpenAI's Responses API is used for it.
+    pub needs_responses: bool,
     /// The factor for all estimates, in thousandths.
     pub factor: u64,
     /// The prices, if known.
@@ -73,6 +75,7 @@ impl<'n> Model<'n> {
             family,
             is_listed: columns.family.is_some(),
             images: columns.images.unwrap_or_default(),
+            needs_responses: columns.needs_responses.unwrap_or_default(),
             factor: columns.factor.unwrap_or(1000),
             prices: columns.prices,
         }
@@ -188,6 +191,43 @@ mod tests {
         for row in BUILT_IN.iter() {
             assert!(Model::named(&row.prefix).is_listed, "{}", row.prefix);
         }
+    }
+
+    #[test]
+    fn the_models_of_today_are_known_and_those_of_tomorrow_have_the_family_of_their_line() {
+        for (name, window, output) in [
+            ("claude-opus-5-5", 1_000_000, 128_000),
+            ("claude-sonnet-5-5", 1_000_000, 128_000),
+            ("claude-haiku-5-5", 1_000_000, 128_000),
+            ("claude-fable-5-1", 1_000_000, 128_000),
+            ("gpt-6-astra", 922_000, 128_000),
+            ("gpt-6.1-sol", 922_000, 128_000),
+            ("gpt-5.6-terra", 922_000, 128_000),
+            ("gpt-5.5", 922_000, 128_000),
+            ("gpt-5.4-2026-03-05", 922_000, 128_000),
+            ("gemini-3.5-flash", 1_048_576, 65_536),
+            ("kimi-k3", 1_048_576, 1_048_576),
+            ("grok-4.7", 500_000, 500_000),
+            ("glm-5.3", 1_000_000, 128_000),
+            ("qwen3.8-max", 991_808, 131_072),
+            ("mistral-large-4", 1_048_576, 1_048_576),
+        ] {
+            let model = Model::named(name);
+            assert_eq!((model.window, model.max_output), (Some(window), Some(output)), "{name}");
+        }
+        for (name, family, needs_responses) in [
+            ("claude-opus-6", Family::NewerClaude, false),
+            ("gpt-6.3-nova", Family::O200k, true),
+            ("gpt-5.7", Family::O200k, false),
+            ("gemini-4-pro", Family::Gemini, false),
+        ] {
+            let model = Model::named(name);
+            assert_eq!((model.family, model.needs_responses), (family, needs_responses), "{name}");
+            assert_eq!((model.window, model.prices), (None, None), "{name}");
+        }
+        assert!(
+            Model::named("gpt-5.4").needs_responses && !Model::named("gpt-5.2").needs_responses
+        );
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub(super) struct Columns {
     pub max_output: Option<u64>,
     pub family: Option<Family>,
     pub images: Option<ImageRule>,
+    pub needs_responses: Option<bool>,
     pub factor: Option<u64>,
     pub prices: Option<Prices>,
 }
@@ -33,6 +34,7 @@ impl Columns {
             max_output: self.max_output.or(other.max_output),
             family: self.family.or(other.family),
             images: self.images.or(other.images),
+            needs_responses: self.needs_responses.or(other.needs_responses),
             factor: self.factor.or(other.factor),
             prices: self.prices.or(other.prices),
         }
@@ -89,6 +91,10 @@ impl Columns {
         match column {
             "family" => self.family = Some(Family::parse(value).ok_or_else(wrong)?),
             "images" => self.images = Some(ImageRule::parse(value).ok_or_else(wrong)?),
+            "api" if matches!(value, "chat" | "responses") => {
+                self.needs_responses = Some(value == "responses");
+            }
+            "api" => return Err(wrong()),
             "factor" => self.factor = Some(factor(value).ok_or_else(wrong)?),
             "input" => prices.input = price().ok_or_else(wrong)?,
             "output" => prices.output = price().ok_or_else(wrong)?,
