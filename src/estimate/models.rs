@@ -333,6 +333,24 @@ mod tests {
     }
 
     #[test]
+    fn a_makers_limits_are_not_those_of_other_models_with_the_same_beginning() {
+        for name in [
+            "deepseek-r1:7b",
+            "deepseek-r1-distill-llama-70b",
+            "deepseek-coder:6.7b",
+            "deepseek-v3:671b",
+            "mistral-small:24b",
+            "mistral-small3.1",
+            "mistral-medium-2505",
+            "gemma-3-27b-it",
+            "qwen3-30b-a3b",
+            "minimax-m2.5",
+        ] {
+            assert_eq!(window(name), None, "{name}");
+        }
+    }
+
+    #[test]
     fn the_users_rows_come_first() {
         let table =
             "# mine\n\nClaude 90000 4096 # the proxy allows no more\r\nlocal 4096 -\nlocal 8192";
