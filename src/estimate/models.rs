@@ -200,6 +200,10 @@ mod tests {
             ("claude-sonnet-5-5", 1_000_000, 128_000),
             ("claude-haiku-5-5", 1_000_000, 128_000),
             ("claude-fable-5-1", 1_000_000, 128_000),
+            ("claude-fable-5-2", 1_000_000, 128_000),
+            ("claude-mythos-5-1", 1_000_000, 128_000),
+            ("claude-mythos-5-2", 1_000_000, 128_000),
+            ("gpt-6.2-sol", 922_000, 128_000),
             ("gpt-6-astra", 922_000, 128_000),
             ("gpt-6.1-sol", 922_000, 128_000),
             ("gpt-5.6-terra", 922_000, 128_000),
@@ -218,7 +222,10 @@ mod tests {
         for (name, family, needs_responses) in [
             ("claude-opus-6", Family::NewerClaude, false),
             ("gpt-6.3-nova", Family::O200k, true),
-            ("gpt-5.7", Family::O200k, false),
+            ("gpt-5.7", Family::O200k, true),
+            ("gpt-8", Family::O200k, true),
+            ("gpt-12.1-sol", Family::O200k, true),
+            ("gpt-5.3", Family::O200k, false),
             ("gemini-4-pro", Family::Gemini, false),
         ] {
             let model = Model::named(name);
