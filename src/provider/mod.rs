@@ -7,6 +7,7 @@
 
 pub mod address;
 pub mod anthropic;
+pub mod api;
 pub mod call;
 pub mod cassette;
 pub mod chat;

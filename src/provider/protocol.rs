@@ -1,13 +1,13 @@
-//! Protocols: how a request is written and how an answer is read. Each is a folder with the same parts: `request` maps messages
-//! to a body, `reply` and `stream` map an answer to a reply.
+//! The protocols. Each is a folder with the same parts: `request` maps messages to a body, `reply` and `stream` map an answer
+//! to a reply.
 
 use crate::json::Object;
 use crate::json::write::Members;
+use crate::provider::ModelRequest;
 use crate::provider::anthropic::Anthropic;
+use crate::provider::api::Api;
 use crate::provider::chat::Chat;
-use crate::provider::collect::Collect;
 use crate::provider::ollama::Ollama;
-use crate::provider::{ModelRequest, Reply};
 
 /// A provider's wire protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,27 +18,6 @@ pub enum Protocol {
     Chat,
     /// Ollama's native `/api/chat`.
     Ollama,
-}
-
-/// How a request is written and how an answer is read.
-pub trait Api {
-    /// Returns the URL to send a request to. `base` may end in a slash or a version, or be the endpoint itself.
-    fn url(&self, base: &str) -> String;
-
-    /// Returns the URL of the token counting endpoint, if the protocol has one.
-    fn count_url(&self, base: &str) -> Option<String>;
-
-    /// Returns the body of a request, without the members of `extra`. The same request always gives the same bytes.
-    fn body(&self, request: &ModelRequest<'_, '_>) -> String;
-
-    /// Reads a complete, non-streaming answer.
-    ///
-    /// # Errors
-    /// Returns what is missing, phrased to follow "the answer".
-    fn read(&self, answer: &Object<'_>) -> Result<Reply, String>;
-
-    /// Returns a collector for a streaming answer.
-    fn collect(&self) -> Box<dyn Collect>;
 }
 
 impl Protocol {

@@ -5,8 +5,8 @@ mod request;
 mod stream;
 
 use crate::json::Object;
+use crate::provider::api::Api;
 use crate::provider::collect::Collect;
-use crate::provider::protocol::Api;
 use crate::provider::{ModelRequest, Reply, address};
 
 /// The default base URL.

@@ -5,8 +5,8 @@ mod stream;
 
 use crate::json::Object;
 use crate::provider::address::{self, Address};
+use crate::provider::api::Api;
 use crate::provider::collect::Collect;
-use crate::provider::protocol::Api;
 use crate::provider::{ModelRequest, Reply};
 pub(super) use request::message;
 

@@ -9,8 +9,8 @@ mod stream;
 pub mod truncated;
 
 use crate::json::Object;
+use crate::provider::api::Api;
 use crate::provider::collect::Collect;
-use crate::provider::protocol::Api;
 use crate::provider::{ModelRequest, Reply, address};
 pub(super) use request::message;
 
