@@ -6,7 +6,7 @@ use super::items::{Item, Part};
 use super::{Family, Method, Model, Request, exact, text};
 use crate::json::{self, Object, elements};
 use crate::messages::Message;
-use crate::record::content::{Block, BlockKind, Content};
+use crate::record::content::{Block, BlockKind, Content, reasoning_text};
 use crate::record::scale::Basis;
 use std::borrow::Cow;
 
@@ -191,8 +191,8 @@ impl Weigher {
                 return self.result(object.get("content").unwrap_or("[]"));
             }
             BlockKind::Thinking { .. } => {
-                let is_redacted = object.get("thinking").is_none();
-                self.ours(|| if is_redacted { self.text(&block.raw) } else { string("thinking") })
+                let text = object.get("thinking").or_else(|| reasoning_text(&object));
+                self.ours(|| text.map_or_else(|| self.text(&block.raw), |text| self.string(text)))
             }
             BlockKind::Media => self.ours(|| self.media(&object)),
             BlockKind::Other => self.ours(|| self.text(&block.raw)),

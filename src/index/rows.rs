@@ -245,7 +245,6 @@ fn in_content<'a>(role: &'static str, content: &'a Content<'a>) -> Vec<MessageRo
     };
     let (mut rows, mut texts, mut thinking) = (Vec::new(), Vec::new(), Vec::new());
     for block in blocks {
-        let member = |name: &str| block.member(name).and_then(json::string).map(Cow::into_owned);
         match &block.kind {
             BlockKind::ToolUse { id, .. } => {
                 let (name, input) = (block.member("name"), block.member("input"));
@@ -258,7 +257,7 @@ fn in_content<'a>(role: &'static str, content: &'a Content<'a>) -> Vec<MessageRo
                 let result = result(Cow::Owned(id.to_string()), content, is_error);
                 rows.push(result.into_owned());
             }
-            BlockKind::Thinking { .. } => thinking.extend(member("thinking")),
+            BlockKind::Thinking { .. } => thinking.extend(block.thinking()),
             _ => texts.extend(shown(block)),
         }
     }

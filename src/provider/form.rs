@@ -3,7 +3,9 @@
 //! claw-call converts the messages of its requests in the same way, but sends thinking only to Anthropic's API.
 
 use crate::messages::Message;
-use crate::provider::{chat, gemini, ollama, turns};
+use crate::provider::reasoning::without_reasoning;
+use crate::provider::turns::{self, Thoughts};
+use crate::provider::{chat, gemini, ollama};
 use crate::record::content::{Content, Role};
 
 /// The API to convert messages for.
@@ -35,12 +37,12 @@ pub enum Thinking {
 /// Converts messages, and returns the JSON text of each.
 #[must_use]
 pub fn convert(messages: Vec<Message<'_>>, target: Target, thinking: Thinking) -> Vec<String> {
-    let keeps = thinking == Thinking::Keep;
+    let keeps = if thinking == Thinking::Keep { Thoughts::All } else { Thoughts::None };
     match target {
         Target::Anthropic if thinking == Thinking::Strip => {
             without_thinking(messages).iter().map(Message::to_json).collect()
         }
-        Target::Anthropic => messages.iter().map(Message::to_json).collect(),
+        Target::Anthropic => messages.iter().map(|it| without_reasoning(it).to_json()).collect(),
         Target::Openai => turns::convert(&messages, keeps, chat::message),
         Target::Ollama => turns::convert(&messages, keeps, ollama::message),
         Target::Gemini => gemini::contents(&turns::turns(&messages, keeps)),

@@ -29,6 +29,7 @@ pub mod protocol;
 pub mod reading;
 #[cfg(test)]
 mod recorded;
+pub mod reasoning;
 pub mod refusal;
 pub mod secret;
 pub mod stream;
@@ -39,6 +40,7 @@ use crate::input::line;
 use crate::json::write::{Members, member, opening};
 use crate::json::{Object, is_deeper, on_one_line};
 use crate::messages::Message;
+use crate::provider::reasoning::Author;
 use crate::record;
 use crate::record::content::Block;
 pub use kind::Provider;
@@ -61,6 +63,8 @@ pub struct ModelRequest<'r, 'a> {
     pub tools: Option<&'r str>,
     /// The messages.
     pub messages: &'r [Message<'a>],
+    /// The server and the model, which get their own reasoning back. `None` for no reasoning.
+    pub author: Option<&'r Author>,
     /// True to request a streaming answer.
     pub stream: bool,
     /// The context window in tokens, if it is known. Requests to Ollama contain it.
@@ -80,6 +84,7 @@ impl<'r, 'a> ModelRequest<'r, 'a> {
             system: None,
             tools: None,
             messages,
+            author: None,
             stream: false,
             window: None,
             extra: None,
@@ -240,12 +245,13 @@ impl Reply {
     /// a tool call at its end may be incomplete and is dropped.
     #[must_use]
     pub fn to_records(&self, provider: &str) -> Records {
-        self.clone().take_records(provider)
+        self.clone().take_records(provider, &Author::default())
     }
 
-    /// Like [`Reply::to_records`], but moves the blocks, which may be long, out of the reply.
+    /// Like [`Reply::to_records`], but moves the blocks, which may be long, out of the reply, and adds the author to
+    /// reasoning.
     #[must_use]
-    pub fn take_records(&mut self, provider: &str) -> Records {
+    pub fn take_records(&mut self, provider: &str, author: &Author) -> Records {
         let mut records = Records::default();
         let mut blocks = std::mem::take(&mut self.blocks);
         if self.may_end_in_partial_call()
@@ -262,7 +268,7 @@ impl Reply {
                     self.flush(&mut text, &mut is_first, provider, &mut records.lines);
                     records.lines.push(call);
                 }
-                None => text.push(block),
+                None => text.push(author.sign(block)),
             }
         }
         self.flush(&mut text, &mut is_first, provider, &mut records.lines);

@@ -21,6 +21,16 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// Returns the protocol's name in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Anthropic => "anthropic",
+            Protocol::Chat => "chat",
+            Protocol::Ollama => "ollama",
+        }
+    }
+
     /// Returns how requests and answers of the protocol are written.
     #[must_use]
     pub fn api(self) -> &'static dyn Api {

@@ -15,7 +15,8 @@ use crate::json::write::{self, Members};
 use crate::json::{Object, elements, is_blank};
 use crate::messages::Message;
 use crate::provider::ModelRequest;
-use crate::record::content::{Block, Content, Role};
+use crate::provider::reasoning::{self, Author};
+use crate::record::content::{Block, Content, REASONING, Role, reasoning_text};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -31,6 +32,8 @@ pub(super) enum ChatTurn<'m> {
     Assistant {
         /// The joined thinking, as a JSON string, if it was asked for.
         thinking: Option<String>,
+        /// The members with reasoning that the server gets back: their names and values.
+        own: Vec<(&'static str, Cow<'m, str>)>,
         /// The text of the message, as a JSON string.
         text: Option<String>,
         /// The tool calls, in order.
@@ -72,20 +75,32 @@ pub(super) struct ChatCall<'m> {
     pub(super) name: &'m str,
     /// The input, as a JSON object.
     pub(super) input: &'m str,
+    /// The member `extra_content`, which the server gets back.
+    pub(super) extra: Option<&'m str>,
+}
+
+/// The thinking that messages keep.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Thoughts<'r> {
+    /// None.
+    None,
+    /// The text of all of it.
+    All,
+    /// The reasoning of this author, as it was sent.
+    Of(&'r Author),
 }
 
 /// Converts messages. The tool results of a message come first, one message each. A user message follows, with the
-/// images of the results and then the user's own content. Thinking is dropped unless `with_thinking` is true; redacted
-/// thinking is always dropped. Unknown blocks are dropped, as are messages that become empty; if that makes two user
+/// images of the results and then the user's own content. Redacted thinking is always dropped. Unknown blocks are dropped, as are messages that become empty; if that makes two user
 /// messages adjacent, they are merged.
-pub(super) fn turns<'m>(messages: &'m [Message<'_>], with_thinking: bool) -> Vec<ChatTurn<'m>> {
+pub(super) fn turns<'m>(messages: &'m [Message<'_>], thoughts: Thoughts<'_>) -> Vec<ChatTurn<'m>> {
     let mut names = HashMap::new();
     let mut turns = Vec::new();
     for message in messages {
         match message.role {
             Role::User => user(&message.content, &names, &mut turns),
             Role::Assistant => {
-                turns.extend(assistant(&message.content, &mut names, with_thinking));
+                turns.extend(assistant(&message.content, &mut names, thoughts));
             }
         }
     }
@@ -98,17 +113,17 @@ pub(super) fn messages(
     to_json: impl Fn(&ChatTurn<'_>) -> String,
 ) -> Vec<String> {
     let system = |text| Members::new().string("role", "system").string("content", text).into_json();
-    let turns = turns(request.messages, false);
+    let turns = turns(request.messages, request.author.map_or(Thoughts::None, Thoughts::Of));
     request.system.map(system).into_iter().chain(turns.iter().map(to_json)).collect()
 }
 
 /// Returns messages as JSON, each turn converted by `to_json`.
 pub(super) fn convert(
     messages: &[Message<'_>],
-    with_thinking: bool,
+    thoughts: Thoughts<'_>,
     to_json: impl Fn(&ChatTurn<'_>) -> String,
 ) -> Vec<String> {
-    turns(messages, with_thinking).iter().map(to_json).collect()
+    turns(messages, thoughts).iter().map(to_json).collect()
 }
 
 /// The names of the tools, as JSON strings, by the id of the call.
@@ -117,20 +132,30 @@ type Names<'m> = HashMap<Cow<'m, str>, &'m str>;
 fn assistant<'m>(
     content: &'m Content<'_>,
     names: &mut Names<'m>,
-    with_thinking: bool,
+    thoughts: Thoughts<'_>,
 ) -> Option<ChatTurn<'m>> {
     let (mut texts, mut calls, mut thinking) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut own, mut extra) = (Vec::new(), None);
     if let Content::Text(raw) = content {
         texts.extend(not_blank(raw));
     }
     for object in objects(content) {
         match object.string("type").as_deref() {
             Some("text") => texts.extend(object.get("text").and_then(not_blank)),
-            Some("thinking") if with_thinking => {
+            Some("thinking") if matches!(thoughts, Thoughts::All) => {
                 thinking.extend(object.get("thinking").and_then(not_blank));
             }
+            Some("reasoning") => match thoughts {
+                Thoughts::None => {}
+                Thoughts::All => thinking.extend(reasoning_text(&object).and_then(not_blank)),
+                Thoughts::Of(author) if author.wrote(&object) => {
+                    add_own(&object, &mut own);
+                    extra = object.get(reasoning::CALL_MEMBER).or(extra);
+                }
+                Thoughts::Of(_) => {}
+            },
             Some("tool_use") => {
-                let call = call(&object);
+                let call = call(&object).map(|call| ChatCall { extra: extra.take(), ..call });
                 names.extend(call.iter().map(|call| (call.id.clone(), call.name)));
                 calls.extend(call);
             }
@@ -139,12 +164,26 @@ fn assistant<'m>(
     }
     let [text, thinking] = [texts, thinking].map(|all| (!all.is_empty()).then(|| joined(&all)));
     let is_empty = text.is_none() && thinking.is_none() && calls.is_empty();
-    (!is_empty).then_some(ChatTurn::Assistant { thinking, text, calls })
+    (!is_empty).then_some(ChatTurn::Assistant { thinking, own, text, calls })
+}
+
+/// Adds the members of a block of reasoning. Text of the same member is joined.
+fn add_own<'m>(block: &Object<'m>, own: &mut Vec<(&'static str, Cow<'m, str>)>) {
+    for name in REASONING {
+        let Some(value) = block.get(name) else { continue };
+        match own.iter_mut().find(|(known, _)| *known == name) {
+            None => own.push((name, Cow::Borrowed(value))),
+            Some((_, known)) if known.starts_with('"') && value.starts_with('"') => {
+                *known = Cow::Owned(joined(&[known.as_ref(), value]));
+            }
+            Some(_) => {}
+        }
+    }
 }
 
 fn call<'m>(object: &Object<'m>) -> Option<ChatCall<'m>> {
     let (name, input) = (object.get("name")?, object.get("input")?);
-    Some(ChatCall { id: object.string("id")?, name, input })
+    Some(ChatCall { id: object.string("id")?, name, input, extra: None })
 }
 
 fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<ChatTurn<'m>>) {
@@ -289,7 +328,7 @@ mod tests {
     /// Returns the debug output of each turn of these lines.
     fn printed(lines: &str) -> Vec<String> {
         let messages = messages::read("t", lines.as_bytes()).unwrap();
-        turns(&messages, false).iter().map(|turn| format!("{turn:?}")).collect()
+        turns(&messages, Thoughts::None).iter().map(|turn| format!("{turn:?}")).collect()
     }
 
     #[test]
@@ -304,7 +343,7 @@ mod tests {
         };
         let image = UserPart::Image { media_type: "\"image/png\"", data: "\"eA==\"" };
         assert_eq!(
-            turns(&messages, false)[1..],
+            turns(&messages, Thoughts::None)[1..],
             [
                 result("a", Some("\"f\""), r#""1\n[image]\n2""#),
                 result("b", Some("\"g\""), r#""ERROR: no""#),
@@ -320,8 +359,8 @@ mod tests {
         let messages = messages::read("t", line.as_bytes()).unwrap();
         let text = Some(r#""a\u00e9\/\n\"b""#.to_owned());
         assert_eq!(
-            turns(&messages, false),
-            [ChatTurn::Assistant { thinking: None, text, calls: vec![] }]
+            turns(&messages, Thoughts::None),
+            [ChatTurn::Assistant { thinking: None, own: vec![], text, calls: vec![] }]
         );
     }
 
@@ -346,7 +385,7 @@ mod tests {
         let with = |source: &str| {
             let line = format!(r#"{{"role":"user","content":[{{"type":{source}}}]}}"#);
             let messages = messages::read("t", line.as_bytes()).unwrap();
-            format!("{:?}", turns(&messages, false))
+            format!("{:?}", turns(&messages, Thoughts::None))
         };
         for (block, word) in [
             (r#""image","source":{"type":"file","file_id":"x"}"#, "[image]"),

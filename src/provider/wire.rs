@@ -9,7 +9,7 @@ use crate::provider::refusal::Fault;
 use crate::provider::refusal::place::{Place, PlaceList, WirePlace};
 use crate::provider::turns::origin::{TurnOrigin, origins};
 use crate::provider::{Failure, ModelRequest};
-use crate::record::content::BlockKind;
+use crate::record::content::{Block, BlockKind};
 
 /// The number of characters of a tool call's id that every protocol keeps.
 const ID_BEGIN: usize = 24;
@@ -71,9 +71,10 @@ fn of_turn(turn: &TurnOrigin, place: &WirePlace) -> Option<Place> {
 fn of_message(request: &ModelRequest<'_, '_>, place: &WirePlace) -> Option<Place> {
     let message = request.messages.get(place.item)?;
     let blocks = message.content.blocks();
-    // A string as content is one block.
-    let count = blocks.len().max(1);
-    let block = place.part.filter(|part| *part < count);
+    // A string as content is one block. Reasoning is not sent.
+    let mut sent =
+        (0..blocks.len().max(1)).filter(|at| !blocks.get(*at).is_some_and(Block::is_reasoning));
+    let block = place.part.and_then(|part| sent.nth(part));
     let tool_use_id = block.and_then(|block| blocks.get(block)).and_then(|block| id(&block.kind));
     let part = block.and(place.inner);
     Some(Place { message: place.item, block, part, tool_use_id: tool_use_id.map(str::to_owned) })

@@ -53,9 +53,9 @@ pub enum BlockKind {
         /// The id of the call.
         id: Id,
     },
-    /// Thinking: `thinking` or `redacted_thinking`.
+    /// Thinking: `thinking` or `redacted_thinking`, or `reasoning`, which only the model that wrote it gets back.
     Thinking {
-        /// True if it is complete: text with a signature, or the data of redacted thinking.
+        /// True if it is complete: text with a signature, the data of redacted thinking, or reasoning.
         signed: bool,
     },
     /// An image or a document.
@@ -112,6 +112,21 @@ impl<'a> Block<'a> {
     #[must_use]
     pub fn is_thinking(&self) -> bool {
         matches!(self.kind, BlockKind::Thinking { .. })
+    }
+
+    /// Returns the readable text of thinking; `None` for any other block, or if only its author can read it.
+    #[must_use]
+    pub fn thinking(&self) -> Option<String> {
+        let object = Object::parse(&self.raw).ok().filter(|_| self.is_thinking())?;
+        let text = object.get("thinking").or_else(|| reasoning_text(&object))?;
+        json::string(text).map(Cow::into_owned)
+    }
+
+    /// Returns true for the reasoning of a model behind another API than Anthropic's.
+    #[must_use]
+    pub fn is_reasoning(&self) -> bool {
+        let name = || self.member("type").and_then(json::string);
+        self.is_thinking() && name().is_some_and(|name| name == "reasoning")
     }
 
     /// Returns true if a message of `role` can contain the block. Only the assistant's messages can contain calls and
@@ -173,10 +188,21 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
             let has_thinking = object.get("thinking").is_some_and(|text| text.starts_with('"'));
             Ok(BlockKind::Thinking { signed: has_thinking && has_text("signature") })
         }
+        "reasoning" => Ok(BlockKind::Thinking { signed: true }),
         "redacted_thinking" => Ok(BlockKind::Thinking { signed: has_text("data") }),
         "image" | "document" => Ok(BlockKind::Media),
         _ => Ok(BlockKind::Other),
     }
+}
+
+/// The members with reasoning in messages of chat completions and of Ollama.
+pub const REASONING: [&str; 5] =
+    ["reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "thinking"];
+
+/// Returns the readable text of a block of reasoning, as a JSON string.
+#[must_use]
+pub fn reasoning_text<'a>(block: &Object<'a>) -> Option<&'a str> {
+    REASONING.iter().find_map(|name| block.get(name).filter(|value| value.starts_with('"')))
 }
 
 /// The longest name of a tool that every provider accepts, in characters.

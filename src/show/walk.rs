@@ -287,10 +287,10 @@ impl<'v> TranscriptWalk<'v> {
             BlockKind::Text => {
                 out.push(Item::Text { role, text: block.text().unwrap_or_default() });
             }
-            BlockKind::Thinking { .. } if member("thinking").is_some() => {
-                let text = member("thinking").and_then(json::string).unwrap_or_default();
+            BlockKind::Thinking { .. } if block.thinking().is_some() => {
+                let text = block.thinking().unwrap_or_default();
                 if !text.trim().is_empty() {
-                    out.push(Item::Thinking(text.into_owned()));
+                    out.push(Item::Thinking(text));
                 }
             }
             BlockKind::ToolUse { id, .. } => {

@@ -326,3 +326,45 @@ fn a_model_that_takes_no_calls_gets_them_as_text_from_then_on() {
     let run = run.write_stdin(input).assert().code(76);
     run.stderr(contains("if the model takes no tools, leave out --tools"));
 }
+
+#[test]
+fn case_03_reasoning_goes_back_to_the_model_that_wrote_it_and_to_no_other() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    // A shell writes the tool, for the reason given in `Sandbox::program`.
+    let tool =
+        "mkdir tools workspace; printf '#!/bin/sh\\necho 1 2 3\\n' >tools/seq; chmod 755 tools/seq";
+    sandbox.sh(tool).assert().success();
+    let definition = json!({"name": "seq", "input_schema": {"type": "object"}});
+    sandbox.write("tools/seq.json", definition.to_string());
+    let call = json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": "seq", "arguments": "{}"}});
+    let message = json!({"role": "assistant", "content": "", "reasoning_content": "I should run it.", "tool_calls": [call]});
+    provider.script(Step::Reply(
+        json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]}),
+    ));
+    let args = ["--tools", "tools", "--model", "deepseek-v4-pro"];
+    turn(&sandbox, &provider, Shape::OpenAi, &args).assert().success();
+    let sent = || -> Value {
+        let requests = provider.requests();
+        let body = &requests.last().expect("a request").body;
+        serde_json::from_slice::<Value>(body).expect("a body")["messages"][1].clone()
+    };
+    let own = sent();
+    assert_eq!(own["reasoning_content"], "I should run it.", "{own}");
+    sandbox.cmd("claw-show").arg("s.jsonl").assert().success().stdout(contains("I should run it."));
+    // Another model, and other protocols.
+    for (shape, model) in [
+        (Shape::OpenAi, "kimi-k3"),
+        (Shape::Anthropic, "claude-opus-5-5"),
+        (Shape::Ollama, "qwen3"),
+    ] {
+        turn(&sandbox, &provider, shape, &["--model", model]).assert().success();
+        let other = sent().to_string();
+        assert!(!other.contains("I should"), "{other}");
+        assert!(other.contains("seq") && !other.contains("reasoning"), "{other}");
+    }
+    // The first model gets it back again, in the same words.
+    turn(&sandbox, &provider, Shape::OpenAi, &["--model", "deepseek-v4-pro"]).assert().success();
+    assert_eq!(sent(), own);
+    let refused = sandbox.read_json("s.jsonl").iter().any(|record| record["type"] == "error");
+    assert!(!refused);
+}

@@ -19,6 +19,7 @@ use clawutils::provider::call::{self, ModelCall, Patience};
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::fit::{self, Fitted};
 use clawutils::provider::protocol::Protocol;
+use clawutils::provider::reasoning::Author;
 use clawutils::provider::refusal::Feature;
 use clawutils::provider::{ModelRequest, Provider, ollama, plain};
 use clawutils::rules::check_ready;
@@ -110,6 +111,7 @@ pub fn call(
     let known = known_window(args, model, log)?;
     let default_limit = known.map_or(MAX_TOKENS, default_output);
     let fitted = fit::fit(endpoint.protocol, &name, &messages, extras.tools.as_deref());
+    let author = Author::new(endpoint.protocol.name(), &endpoint.url, &name);
     let request = ModelRequest {
         model: &name,
         max_tokens: args.window.max_tokens.unwrap_or(default_limit),
@@ -117,6 +119,7 @@ pub fn call(
         system: extras.system.as_deref(),
         tools: fitted.tools.as_deref(),
         messages: &fitted.messages,
+        author: Some(&author),
         stream: args.stream.is_some(),
         window: window(known, endpoint.provider),
         extra: extra.as_deref(),

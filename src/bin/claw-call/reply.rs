@@ -180,8 +180,9 @@ pub(super) fn write_records(
     args: &CallArgs,
 ) -> anyhow::Result<Option<String>> {
     let (mut lines, mut cut_call) = (Vec::new(), None);
+    let author = call.request.author.cloned().unwrap_or_default();
     for (number, reply) in replies.iter_mut().enumerate() {
-        let mut records = reply.take_records(provider.name());
+        let mut records = reply.take_records(provider.name(), &author);
         if args.meta
             && number == 0
             && let Some(first) = records.lines.first_mut()

@@ -2,6 +2,7 @@
 
 use crate::json::write::Members;
 use crate::provider::ModelRequest;
+use crate::provider::reasoning::without_reasoning;
 
 /// Returns the body of a request. The same request always gives the same bytes.
 pub fn body(request: &ModelRequest<'_, '_>) -> String {
@@ -11,6 +12,6 @@ pub fn body(request: &ModelRequest<'_, '_>) -> String {
         .flag("stream", request.stream)
         .optional(Members::string, "system", request.system)
         .optional(Members::raw, "tools", request.tools)
-        .list("messages", request.messages.iter().map(|message| message.to_json()))
+        .list("messages", request.messages.iter().map(|it| without_reasoning(it).to_json()))
         .into_json()
 }

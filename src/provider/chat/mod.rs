@@ -1,5 +1,6 @@
 //! Chat completions, as offered by OpenAI and many others.
 
+mod details;
 mod request;
 mod stream;
 

@@ -34,13 +34,17 @@ pub(in crate::provider) fn message(turn: &ChatTurn<'_>) -> String {
         ChatTurn::User(parts) => {
             Members::new().string("role", "user").raw("content", &content(parts))
         }
-        ChatTurn::Assistant { thinking, text, calls } => {
+        ChatTurn::Assistant { thinking, own, text, calls } => {
             let calls = Some(calls.iter().map(call)).filter(|calls| calls.len() > 0);
-            Members::new()
+            let message = Members::new()
                 .string("role", "assistant")
                 .or_null(Members::raw, "content", text.as_deref())
-                .optional(Members::raw, "reasoning_content", thinking.as_deref())
-                .optional(Members::list, "tool_calls", calls)
+                .optional(Members::raw, "reasoning_content", thinking.as_deref());
+            own.iter().fold(message, |message, (name, value)| message.named(name, value)).optional(
+                Members::list,
+                "tool_calls",
+                calls,
+            )
         }
         ChatTurn::Result { id, text, .. } => Members::new()
             .string("role", "tool")
@@ -78,6 +82,7 @@ fn call(call: &ChatCall<'_>) -> String {
         .string("id", &short(&call.id))
         .string("type", "function")
         .object("function", |it| it.raw("name", call.name).string("arguments", call.input))
+        .optional(Members::raw, "extra_content", call.extra)
         .into_json()
 }
 
@@ -97,6 +102,7 @@ mod tests {
     use crate::json::{Object, elements};
     use crate::messages::{self, Message};
     use crate::provider::chat::stream;
+    use crate::provider::reasoning::Author;
 
     const LINES: &str = r#"{"role":"user","content":"look \u00e9"}
 {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"I \/look"},{"type":"tool_use","id":"a","name":"f","input":{"x": 1e2,"y":"\u00e9"}},{"type":"tool_use","id":"b","name":"g","input":{}}]}
@@ -178,5 +184,24 @@ mod tests {
         ));
         assert_eq!(body.matches(short(&id).as_ref()).count(), 2);
         assert!(!body.contains(&id));
+    }
+
+    #[test]
+    fn what_a_server_sent_with_calls_goes_back_to_it_unchanged() {
+        let message = r#"{"role":"assistant","content":null,"reasoning":"hm \u00e9","reasoning_details":[{"type":"reasoning.text","text":"hm \u00e9","index":0}],"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s"}}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]}"#;
+        let answer =
+            format!(r#"{{"choices":[{{"message":{message},"finish_reason":"tool_calls"}}]}}"#);
+        let mut reply = stream::read(&Object::parse(&answer).unwrap()).unwrap();
+        let author = Author::new("chat", "https://x", "m");
+        let blocks: Vec<String> = reply.blocks.drain(..).map(|it| author.sign(it)).collect();
+        let line = format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","));
+        let messages = messages::read("t", line.as_bytes()).unwrap();
+        let sent = |author| body(&ModelRequest { author, ..request(&messages) });
+        assert!(sent(Some(&author)).ends_with(&format!("{message}]}}")), "{}", sent(Some(&author)));
+        let other = Author::new("chat", "https://y", "m");
+        for body in [sent(Some(&other)), sent(None)] {
+            assert!(!body.contains("hm") && !body.contains("google"), "{body}");
+            assert_eq!(body.matches(r#""type":"function""#).count(), 2);
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! Collects a streaming answer. A message and a streamed delta have the same members, so the code also reads complete
 //! answers.
 
+use super::details::Details;
 use crate::json::{Object, elements};
 use crate::provider::Reply;
 use crate::provider::collect::{Collect, RawString, Remaining, Unfinished, bounded};
+use crate::provider::reasoning::CALL_MEMBER;
 use crate::provider::turns::draft::{CallDraft, Draft};
 use std::borrow::Cow;
 
@@ -28,7 +30,7 @@ pub(super) fn read(answer: &Object<'_>) -> Result<Reply, String> {
     let message = message.ok_or("has no message")?;
     let mut stream = ChatStream::default();
     stream.take_metadata(answer, Some(&choice));
-    stream.take_message(&message, &mut |_| {});
+    stream.take_message(&message, &mut |_| {})?;
     for call in calls(&message) {
         // Each element is a separate call, whatever its id and index are.
         stream.draft.calls.push(CallDraft::default());
@@ -44,6 +46,7 @@ pub(super) fn read(answer: &Object<'_>) -> Result<Reply, String> {
 pub struct ChatStream {
     draft: Draft,
     reasoning: [RawString; REASONING.len()],
+    details: Details,
     /// True if `[DONE]` has arrived.
     is_done: bool,
 }
@@ -53,7 +56,7 @@ impl Collect for ChatStream {
         let choice = choice(data);
         self.take_metadata(data, choice.as_ref());
         if let Some(delta) = choice.and_then(|choice| self.delta(&choice)) {
-            self.take_message(&delta, show);
+            self.take_message(&delta, show)?;
             for call in calls(&delta) {
                 let at = self.find_or_add(&call);
                 self.add_delta(at, &call);
@@ -125,7 +128,14 @@ impl ChatStream {
     }
 
     /// Takes the content of a message or a delta.
-    fn take_message(&mut self, message: &Object<'_>, show: &mut dyn FnMut(&str)) {
+    ///
+    /// # Errors
+    /// Fails if the reasoning has too many parts.
+    fn take_message(
+        &mut self,
+        message: &Object<'_>,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<(), String> {
         match message.get("content") {
             // A few servers send a list of parts.
             Some(raw) if raw.starts_with('[') => {
@@ -147,6 +157,7 @@ impl ChatStream {
         for (name, text) in REASONING.iter().zip(&mut self.reasoning) {
             text.add(message.get(name));
         }
+        self.details.take(message.get("reasoning_details"))
     }
 
     /// Takes one part of a content list.
@@ -225,6 +236,7 @@ impl ChatStream {
     /// Adds a delta to a call. If the id or the name is repeated, the first one is kept.
     fn add_delta(&mut self, at: usize, piece: &Object<'_>) {
         let Some(call) = self.draft.calls.get_mut(at) else { return };
+        call.extra = piece.get(CALL_MEMBER).map(str::to_owned).or(call.extra.take());
         if call.id.is_empty() {
             call.id = piece.string("id").unwrap_or_default().into_owned();
         }
@@ -243,9 +255,12 @@ impl ChatStream {
     }
 
     fn reply(self) -> Result<Reply, Unfinished> {
-        let ChatStream { mut draft, reasoning, .. } = self;
-        let text = reasoning.into_iter().find(|text| !text.is_empty());
-        draft.reasoning = text.unwrap_or_default();
+        let ChatStream { mut draft, reasoning, details, .. } = self;
+        let texts = REASONING.into_iter().zip(reasoning);
+        if let Some((name, text)) = texts.into_iter().find(|(_, text)| !text.is_empty()) {
+            (draft.reasoning_name, draft.reasoning) = (name, text);
+        }
+        draft.details = details.into_json();
         draft.reply()
     }
 }
@@ -328,12 +343,13 @@ mod tests {
     fn an_answer_becomes_blocks_with_unchanged_bytes() {
         let reply = answer(MESSAGE, "tool_calls").unwrap();
         let expected = [
+            r#"{"type":"reasoning","reasoning":"hm \u00e9"}"#,
             r#"{"type":"text","text":"日本 \ud83d\ude00 \/"}"#,
             r#"{"type":"tool_use","id":"a","name":"f","input":{"x": 1e2,"y":"\u00e9😀"}}"#,
             r#"{"type":"tool_use","id":"call_1","name":"g","input":{}}"#,
         ];
         assert_eq!(reply.blocks, expected);
-        assert_eq!(reply.reasoning.as_deref(), Some(r#""hm \u00e9""#));
+        assert_eq!(reply.reasoning, None);
         assert_eq!(reply.model.as_deref(), Some("m"));
         assert_eq!(reply.usage.as_deref(), Some(r#"{"prompt_tokens":1e0}"#));
         assert_eq!(reply.stop_reason.as_deref(), Some("tool_use"));

@@ -14,7 +14,7 @@ pub(in crate::provider) fn contents(turns: &[ChatTurn<'_>]) -> Vec<String> {
         let (role, parts) = match turn {
             ChatTurn::User(parts) => ("user", parts.iter().map(part).collect()),
             ChatTurn::Result { id, name, text } => ("user", vec![response(id, *name, text)]),
-            ChatTurn::Assistant { thinking, text, calls } => {
+            ChatTurn::Assistant { thinking, text, calls, .. } => {
                 let thought = |text: &String| {
                     Members::new().raw("text", text).bool("thought", true).into_json()
                 };

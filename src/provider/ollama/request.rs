@@ -28,13 +28,17 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
 pub(in crate::provider) fn message(turn: &ChatTurn<'_>) -> String {
     match turn {
         ChatTurn::User(parts) => user(parts),
-        ChatTurn::Assistant { thinking, text, calls } => {
+        ChatTurn::Assistant { thinking, own, text, calls } => {
             let calls = Some(calls.iter().map(call)).filter(|calls| calls.len() > 0);
-            Members::new()
+            let message = Members::new()
                 .string("role", "assistant")
                 .raw("content", text.as_deref().unwrap_or("\"\""))
-                .optional(Members::raw, "thinking", thinking.as_deref())
-                .optional(Members::list, "tool_calls", calls)
+                .optional(Members::raw, "thinking", thinking.as_deref());
+            own.iter().fold(message, |message, (name, value)| message.named(name, value)).optional(
+                Members::list,
+                "tool_calls",
+                calls,
+            )
         }
         ChatTurn::Result { id, name, text } => Members::new()
             .string("role", "tool")

@@ -32,6 +32,7 @@ impl Collect for OllamaStream {
         if let Some(Ok(message)) = data.get("message").map(Object::parse) {
             show(&self.draft.text.add(message.get("content")));
             self.draft.reasoning.add(message.get("thinking"));
+            self.draft.reasoning_name = "thinking";
             if message.get("images").and_then(elements).is_some_and(|images| !images.is_empty()) {
                 self.draft.left_out = vec!["image".to_owned()];
             }

@@ -1,10 +1,11 @@
 //! Builds a reply from the parts of a chat completion or an Ollama answer: text and tool calls.
 
-use crate::json::write::opening;
+use crate::json::write::{Members, opening};
 use crate::json::{Object, quote};
 use crate::provider::Reply;
 use crate::provider::collect::{RawString, Unfinished, call_block};
 use crate::provider::extent::Extent;
+use crate::provider::reasoning::CALL_MEMBER;
 use std::collections::HashSet;
 
 /// A reply that is still arriving.
@@ -24,6 +25,10 @@ pub(crate) struct Draft {
     pub(crate) left_out: Vec<String>,
     /// The reasoning text.
     pub(crate) reasoning: RawString,
+    /// The name of the member that the reasoning text came in.
+    pub(crate) reasoning_name: &'static str,
+    /// The reasoning in parts, as a JSON list, if the server sends it like this.
+    pub(crate) details: Option<String>,
     /// The tool calls, in order.
     pub(crate) calls: Vec<CallDraft>,
 }
@@ -37,6 +42,8 @@ pub(crate) struct CallDraft {
     pub(crate) id: String,
     /// The tool's name.
     pub(crate) name: String,
+    /// What the server wants back with the call, as JSON.
+    pub(crate) extra: Option<String>,
     /// The input: a JSON object, as text.
     input: RawString,
     /// The length of the input, as an undecoded string, before its last piece.
@@ -76,15 +83,34 @@ impl Draft {
         Reply { blocks, model, usage, ..Reply::default() }
     }
 
-    /// Returns the reply: the text, then the tool calls.
+    /// Returns the block of reasoning that the server may want back: that of a reply with calls, and reasoning in parts.
+    fn reasoning_block(&mut self) -> Option<String> {
+        if self.calls.is_empty() && self.details.is_none() {
+            return None;
+        }
+        let text = std::mem::take(&mut self.reasoning);
+        let text = Some(text).filter(|text| !text.is_empty()).map(|text| text.quoted());
+        let mut block = Members::of_type("reasoning");
+        if let Some(text) = &text {
+            block = block.named(self.reasoning_name, text);
+        }
+        let details = self.details.take();
+        let is_empty = text.is_none() && details.is_none();
+        let block = block.optional(Members::raw, "reasoning_details", details.as_deref());
+        (!is_empty).then(|| block.into_json())
+    }
+
+    /// Returns the reply: the reasoning if it may be wanted back, the text, then the tool calls.
     ///
     /// The last call of an answer that was cut off may be incomplete. It then gets an empty input, and is dropped
     /// when records are made.
     ///
     /// # Errors
     /// Fails if a call has no name, or its input is not a JSON object.
-    pub(crate) fn reply(self) -> Result<Reply, Unfinished> {
-        let Draft { model, stop_reason, usage, text, refusal, left_out, reasoning, calls } = self;
+    pub(crate) fn reply(mut self) -> Result<Reply, Unfinished> {
+        let block = self.reasoning_block();
+        let Draft { model, stop_reason, usage, text, refusal, left_out, reasoning, calls, .. } =
+            self;
         let reason = stop_reason.map(|word| reason(&word, !calls.is_empty()).to_owned());
         let reason = match reason.as_deref() {
             Some("end_turn") if !refusal.is_empty() => Some("refusal".to_owned()),
@@ -99,7 +125,13 @@ impl Draft {
         for (number, (call, id)) in calls.iter().zip(ids(&calls)).enumerate() {
             let may_be_partial = number == last && reply.may_end_in_partial_call();
             match call.block(&id, may_be_partial) {
-                Ok(block) => reply.blocks.push(block),
+                Ok(block) => {
+                    let extra = call.extra.as_deref().filter(|extra| extra.starts_with('{'));
+                    let extra =
+                        extra.map(|extra| Members::of_type("reasoning").raw(CALL_MEMBER, extra));
+                    reply.blocks.extend(extra.map(Members::into_json));
+                    reply.blocks.push(block);
+                }
                 Err(why) => {
                     reply.blocks.truncate(text_count);
                     let shown = Reply { stop_reason: None, reasoning: None, ..reply };
@@ -107,6 +139,7 @@ impl Draft {
                 }
             }
         }
+        reply.blocks.splice(0..0, block);
         Ok(reply)
     }
 }

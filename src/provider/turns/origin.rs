@@ -100,7 +100,7 @@ fn objects<'m>(content: &'m Content<'_>) -> impl Iterator<Item = (usize, Object<
 mod tests {
     use super::*;
     use crate::messages;
-    use crate::provider::turns::{ChatTurn, turns};
+    use crate::provider::turns::{ChatTurn, Thoughts, turns};
 
     const LINES: &str = r#"{"role":"user","content":"go"}
 {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":" "},{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"text","text":"t"},{"type":"tool_use","id":"b","name":"g","input":{}}]}
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn each_message_has_an_origin_with_as_many_parts() {
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
-        let (turns, origins) = (turns(&messages, false), origins(&messages));
+        let (turns, origins) = (turns(&messages, Thoughts::None), origins(&messages));
         assert_eq!(turns.len(), origins.len());
         for (turn, origin) in turns.iter().zip(&origins) {
             match (turn, origin) {
