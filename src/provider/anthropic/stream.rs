@@ -11,9 +11,15 @@ const MAX_COUNTS: usize = 64;
 /// The maximum length of one member of `usage`, in bytes.
 const LONGEST_COUNT: usize = 4096;
 
+/// The members that a `compaction_delta` brings; each delta has the whole value (anthropic 2.14.0).
+const COMPACTION: [&str; 2] = ["content", "encrypted_content"];
+/// The maximum number of kinds of unknown deltas that are reported, and the longest name of one, in bytes.
+const MAX_KINDS: usize = 16;
+const LONGEST_KIND: usize = 40;
+
 /// A streaming reply: `message_start`; for each block its start, deltas and stop; then `message_delta` and
-/// `message_stop`. Unknown events and deltas are ignored. `message_start` may be missing, because some compatible
-/// servers omit it.
+/// `message_stop`. Unknown events are ignored, and unknown deltas reported. `message_start` may be missing, because some
+/// compatible servers omit it.
 #[derive(Default)]
 pub struct AnthropicStream {
     reply: Reply,
@@ -36,6 +42,8 @@ struct BlockDraft {
     signature: RawString,
     input: RawString,
     citations: Vec<String>,
+    /// The members `content` and `encrypted_content` of a block with the provider's own summary, as raw JSON.
+    compaction: [Option<String>; COMPACTION.len()],
     has_ended: bool,
 }
 
@@ -61,7 +69,9 @@ impl Collect for AnthropicStream {
             "content_block_delta" => {
                 let block = self.block(index(data)?)?;
                 let delta = inner("delta").ok_or("has a delta that is not an object")?;
-                block.add(&delta, show);
+                if let Some(kind) = block.add(&delta, show) {
+                    self.leave_out(kind);
+                }
             }
             "content_block_stop" => self.block(index(data)?)?.has_ended = true,
             "message_delta" => {
@@ -108,6 +118,14 @@ impl Collect for AnthropicStream {
 }
 
 impl AnthropicStream {
+    /// Notes that deltas of this kind are dropped.
+    fn leave_out(&mut self, kind: String) {
+        let left_out = &mut self.reply.left_out;
+        if left_out.len() < MAX_KINDS && !left_out.contains(&kind) {
+            left_out.push(kind);
+        }
+    }
+
     /// Takes the members of `usage`. A later count replaces an earlier one; counts are not added up.
     fn count(&mut self, usage: Option<&str>) -> Result<(), String> {
         let Some(Ok(new)) = usage.map(Object::parse) else { return Ok(()) };
@@ -172,7 +190,8 @@ fn index(data: &Object<'_>) -> Result<u64, String> {
 }
 
 impl BlockDraft {
-    fn add(&mut self, delta: &Object<'_>, show: &mut dyn FnMut(&str)) {
+    /// Takes a delta. Returns its type if that is unknown.
+    fn add(&mut self, delta: &Object<'_>, show: &mut dyn FnMut(&str)) -> Option<String> {
         match delta.string("type").unwrap_or_default().as_ref() {
             "text_delta" => show(&self.text.add(delta.get("text"))),
             "thinking_delta" => {
@@ -185,8 +204,16 @@ impl BlockDraft {
                 self.input.add(delta.get("partial_json"));
             }
             "citations_delta" => self.citations.extend(delta.get("citation").map(str::to_owned)),
-            _ => {}
+            "compaction_delta" => {
+                for (name, value) in COMPACTION.iter().zip(&mut self.compaction) {
+                    *value = delta.get(name).map(str::to_owned).or(value.take());
+                }
+            }
+            kind => {
+                return Some(if kind.len() > LONGEST_KIND { "delta" } else { kind }.to_owned());
+            }
         }
+        None
     }
 
     /// Returns the complete block. If `may_be_partial` is true, a tool call whose input is incomplete keeps the
@@ -198,6 +225,11 @@ impl BlockDraft {
         {
             if !more.is_empty() {
                 raw = with_more(raw, name, more);
+            }
+        }
+        for (name, value) in COMPACTION.iter().zip(self.compaction) {
+            if let (Some(value), Ok(object)) = (value, Object::parse(&raw)) {
+                raw = object.with(name, &value);
             }
         }
         if !self.citations.is_empty()
@@ -222,5 +254,34 @@ impl BlockDraft {
                 Err(format!("calls '{name}' with an input that is not a JSON object"))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::provider::protocol::Protocol;
+    use crate::provider::recorded;
+
+    #[test]
+    fn a_summary_of_the_provider_is_kept_and_unknown_deltas_are_reported() {
+        let events = [
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"compaction","content":null,"encrypted_content":null,"signature":null}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"compaction_delta","content":"Before.","encrypted_content":"e=="}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"s=="}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+            r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#,
+            r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"a"}}"#,
+            r#"{"type":"content_block_delta","index":1,"delta":{"type":"smell_delta","smell":"b"}}"#,
+            r#"{"type":"content_block_stop","index":1}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+            r#"{"type":"message_stop"}"#,
+        ];
+        let text: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
+        let (reply, shown) =
+            recorded::read(Protocol::Anthropic, "text/event-stream", text.as_bytes(), 9);
+        let reply = reply.unwrap();
+        let summary = r#"{"type":"compaction","content":"Before.","encrypted_content":"e==","signature":"s=="}"#;
+        assert_eq!(reply.blocks, [summary, r#"{"type":"text","text":"a"}"#]);
+        assert_eq!((reply.left_out, shown.as_str()), (vec!["smell_delta".to_owned()], "a"));
     }
 }
