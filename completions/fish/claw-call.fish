@@ -13,6 +13,13 @@ complete -c claw-call -l window -d 'Context window in tokens, prompt and answer 
 complete -c claw-call -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
 complete -c claw-call -l extra -d 'JSON object with further members of the request body, or a file with one' -r -F
 complete -c claw-call -l temperature -d 'Sampling temperature, from 0 to 2' -r -f
+complete -c claw-call -l effort -d 'How much the model thinks before it answers' -r -f -a "none\t'No thinking'
+minimal\t'As little as possible'
+low\t'Little'
+medium\t'Some'
+high\t'Much'
+xhigh\t'Very much'
+max\t'As much as possible'"
 complete -c claw-call -l stream -d 'Stream the answer, and show its text as it arrives: on standard error, in FILE, or with - on standard output' -r -F
 complete -c claw-call -l reply -d 'Write the records to FILE instead of standard output' -r -F
 complete -c claw-call -l classify -d 'Classify an answer with HTTP status STATUS whose body is the input, without sending anything' -r -f

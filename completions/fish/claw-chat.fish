@@ -19,6 +19,13 @@ complete -c claw-chat -l system -d 'File with the system prompt' -r -F
 complete -c claw-chat -l tools -d 'File with a JSON array of tool definitions, or directory of tools' -r -F
 complete -c claw-chat -l extra -d 'JSON object with further members of the request body, or a file with one' -r -F
 complete -c claw-chat -l temperature -d 'Sampling temperature, from 0 to 2' -r -f
+complete -c claw-chat -l effort -d 'How much the model thinks before it answers' -r -f -a "none\t'No thinking'
+minimal\t'As little as possible'
+low\t'Little'
+medium\t'Some'
+high\t'Much'
+xhigh\t'Very much'
+max\t'As much as possible'"
 complete -c claw-chat -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
 complete -c claw-chat -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
 complete -c claw-chat -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f

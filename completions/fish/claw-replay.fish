@@ -104,6 +104,13 @@ complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l window 
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l extra -d 'JSON object with further members of the request body, or a file with one' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l temperature -d 'Sampling temperature, from 0 to 2' -r -f
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l effort -d 'How much the model thinks before it answers' -r -f -a "none\t'No thinking'
+minimal\t'As little as possible'
+low\t'Little'
+medium\t'Some'
+high\t'Much'
+xhigh\t'Very much'
+max\t'As much as possible'"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l limit-turns -d 'Keep only the last N turns' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l record -d 'Record each exchange with the provider in directory DIR' -r -f -a "(for word in (commandline -opc)[2..]; claw-session history --ids -n 1000 -- $word 2>/dev/null; and break; end)"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l replay -d 'Answer from the recordings in directory DIR, without a network connection' -r -f -a "(__fish_complete_directories)"

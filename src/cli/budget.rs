@@ -8,6 +8,7 @@ use crate::exit::{Error, Exit, fail};
 use crate::input::line;
 use crate::json::write::Members;
 use crate::json::{self, Object};
+use crate::provider::effort::Effort;
 use crate::settings::values::{ExtraArg, positive};
 use std::path::PathBuf;
 
@@ -112,6 +113,9 @@ pub struct BodyArgs {
     /// Sampling temperature, from 0 to 2
     #[arg(long, value_name = "NUMBER", env = "CLAW_TEMPERATURE", value_parser = temperature)]
     pub temperature: Option<f64>,
+    /// How much the model thinks before it answers
+    #[arg(long, value_name = "LEVEL", env = "CLAW_EFFORT")]
+    pub effort: Option<Effort>,
 }
 
 fn temperature(text: &str) -> Result<f64, String> {
@@ -130,10 +134,8 @@ impl BodyArgs {
         let members = Members::new().decimal("temperature", temperature);
         let Some(extra) = extra else { return Ok(Some(members.into_json())) };
         if Object::parse(&extra).is_ok_and(|object| object.get("temperature").is_some()) {
-            return fail(
-                Exit::Config,
-                "--extra and --temperature both give a temperature; give it once",
-            );
+            let text = "--extra and --temperature both give a temperature; give it once";
+            return fail(Exit::Config, text);
         }
         Ok(Some(members.spread(&extra).into_json()))
     }

@@ -66,10 +66,8 @@ impl LimitArgs {
     /// without prices.
     pub fn prices(&self) -> anyhow::Result<Option<PriceTable>> {
         if self.max_cost.is_some() && self.prices.is_none() {
-            return fail(
-                Exit::Usage,
-                "--prices is required for --max-cost; give the file of prices",
-            );
+            let text = "--prices is required for --max-cost; give the file of prices";
+            return fail(Exit::Usage, text);
         }
         self.prices.as_deref().map(prices).transpose()
     }

@@ -11,6 +11,7 @@ pub mod api;
 pub mod call;
 pub mod cassette;
 pub mod chat;
+pub mod effort;
 pub mod estimated;
 pub mod endpoint;
 mod extent;
@@ -43,6 +44,7 @@ use crate::messages::Message;
 use crate::provider::reasoning::Author;
 use crate::record;
 use crate::record::content::Block;
+use effort::Effort;
 pub use kind::Provider;
 pub use refusal::Failure;
 use refusal::Rows;
@@ -63,6 +65,8 @@ pub struct ModelRequest<'r, 'a> {
     pub tools: Option<&'r str>,
     /// The messages.
     pub messages: &'r [Message<'a>],
+    /// How much the model thinks; the provider's default if it is `None`.
+    pub effort: Option<Effort>,
     /// The server and the model, which get their own reasoning back. `None` for no reasoning.
     pub author: Option<&'r Author>,
     /// True to request a streaming answer.
@@ -84,6 +88,7 @@ impl<'r, 'a> ModelRequest<'r, 'a> {
             system: None,
             tools: None,
             messages,
+            effort: None,
             author: None,
             stream: false,
             window: None,

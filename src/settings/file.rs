@@ -26,6 +26,7 @@ pub const KEYS: &[&str] = &[
     "checkpoint-turns",
     "deny",
     "detect-truncation",
+    "effort",
     "emergency",
     "exec-timeout",
     "extra",

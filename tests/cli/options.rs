@@ -14,6 +14,28 @@ use crate::shapes::{HELLO, body, call, hello};
 // ---- extra members ---------------------------------------------------------------------------
 
 #[test]
+fn effort_becomes_the_member_of_each_api() {
+    for (shape, level, member, value) in [
+        (Shape::Anthropic, "xhigh", "output_config", json!({"effort": "xhigh"})),
+        (Shape::Anthropic, "none", "thinking", json!({"type": "disabled"})),
+        (Shape::OpenAi, "minimal", "reasoning_effort", json!("minimal")),
+        (Shape::Ollama, "max", "think", json!("high")),
+        (Shape::Ollama, "none", "think", json!(false)),
+    ] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        let run = call(&sandbox, &provider, shape, &["--effort", level]);
+        run.write_stdin(HELLO).assert().success().stderr("");
+        assert_eq!(body(&provider.single_request())[member], value, "{shape:?} {level}");
+        // The variable, and the member of --extra, which takes precedence.
+        let extra = json!({member: value}).to_string();
+        let run = call(&sandbox, &provider, shape, &["--dry-run", "--extra", &extra]);
+        let shown = run.env("CLAW_EFFORT", "low").write_stdin(HELLO).assert().success();
+        let sent: Value = serde_json::from_slice(&shown.get_output().stdout).expect("a body");
+        assert_eq!(sent[member], value, "{shape:?} {level}");
+    }
+}
+
+#[test]
 fn extra_members_go_into_the_body_and_take_precedence() {
     for (shape, extra) in [
         (Shape::Anthropic, json!({"temperature": 0.5, "max_tokens": 11})),

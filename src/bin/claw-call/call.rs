@@ -119,6 +119,7 @@ pub fn call(
         system: extras.system.as_deref(),
         tools: fitted.tools.as_deref(),
         messages: &fitted.messages,
+        effort: args.body.effort,
         author: Some(&author),
         stream: args.stream.is_some(),
         window: window(known, endpoint.provider),

@@ -15,11 +15,12 @@ use crate::record::content::Role;
 use crate::usage;
 
 /// Settings of the conversation's requests, which do not apply to a request for a summary.
-const REQUEST: [&str; 6] = [
+const REQUEST: [&str; 7] = [
     "CLAW_SYSTEM",
     "CLAW_TOOLS",
     "CLAW_EXTRA",
     "CLAW_TEMPERATURE",
+    "CLAW_EFFORT",
     "CLAW_WINDOW",
     "CLAW_MAX_TOKENS",
 ];
@@ -90,10 +91,8 @@ impl Writer<'_> {
         refused: Option<&str>,
     ) -> anyhow::Result<Option<TooLong>> {
         let Some(pieces) = Pieces::new(rest, prompt, summary_text(so_far), limits) else {
-            return fail(
-                Exit::NoGain,
-                "even the shortest summary request does not fit the context window",
-            );
+            let text = "even the shortest summary request does not fit the context window";
+            return fail(Exit::NoGain, text);
         };
         self.report_left_out(&pieces);
         for (before, piece) in pieces.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use crate::json::write::{self, Members};
 use crate::provider::ModelRequest;
+use crate::provider::effort::Effort;
 use crate::provider::turns::{self, ChatCall, ChatTurn, UserPart};
 use crate::record;
 use std::borrow::Cow;
@@ -23,7 +24,8 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
         false => body,
     };
     let tools = request.tools.and_then(turns::tools);
-    body.optional(Members::raw, "tools", tools.as_deref())
+    body.optional(Members::string, "reasoning_effort", request.effort.map(Effort::name))
+        .optional(Members::raw, "tools", tools.as_deref())
         .list("messages", turns::messages(request, message))
         .into_json()
 }

@@ -10,18 +10,22 @@ use crate::provider::turns::{self, ChatTurn, UserPart};
 /// generates.
 pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
     let tools = request.tools.and_then(turns::tools);
-    Members::new()
+    let body = Members::new()
         .string("model", request.model)
         .bool("stream", request.stream)
         .bool("truncate", false)
-        .bool("shift", false)
-        .object("options", |it| {
-            it.number("num_ctx", request.window.unwrap_or(WINDOW))
-                .number("num_predict", request.max_tokens)
-        })
-        .optional(Members::raw, "tools", tools.as_deref())
-        .list("messages", turns::messages(request, message))
-        .into_json()
+        .bool("shift", false);
+    let body = match request.effort {
+        Some(effort) => effort.for_ollama(body),
+        None => body,
+    };
+    body.object("options", |it| {
+        it.number("num_ctx", request.window.unwrap_or(WINDOW))
+            .number("num_predict", request.max_tokens)
+    })
+    .optional(Members::raw, "tools", tools.as_deref())
+    .list("messages", turns::messages(request, message))
+    .into_json()
 }
 
 /// Returns a turn as a message in Ollama's form.

@@ -111,9 +111,11 @@ const MESSAGE_MEMBERS: &[&str] = &[
     "stop_sequences",
     "metadata",
     "thinking",
+    "output_config",
 ];
 
-const COUNT_MEMBERS: &[&str] = &["model", "messages", "system", "tools", "tool_choice", "thinking"];
+const COUNT_MEMBERS: &[&str] =
+    &["model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"];
 
 fn conversation(request: &Map<String, Value>) -> Verdict {
     string(request, "model", "")?;

@@ -119,6 +119,7 @@ const OLLAMA_MEMBERS: &[&str] = &[
     "format",
     "options",
     "keep_alive",
+    "think",
     "truncate",
     "shift",
 ];
