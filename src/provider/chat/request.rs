@@ -206,4 +206,11 @@ mod tests {
             assert_eq!(body.matches(r#""type":"function""#).count(), 2);
         }
     }
+
+    #[test]
+    fn thinking_in_parts_of_the_content_is_recorded_and_not_sent() {
+        let answer = r#"{"choices":[{"message":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}],"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+        let reply = stream::read(&Object::parse(answer).unwrap()).unwrap();
+        assert_eq!((reply.reasoning.as_deref(), reply.blocks.len()), (Some("\"hm\""), 1));
+    }
 }

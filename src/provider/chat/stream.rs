@@ -47,6 +47,8 @@ pub struct ChatStream {
     draft: Draft,
     reasoning: [RawString; REASONING.len()],
     details: Details,
+    /// The text of thinking in parts of the content (Mistral), which goes back in no member of its own.
+    thinking: RawString,
     /// True if `[DONE]` has arrived.
     is_done: bool,
 }
@@ -175,9 +177,9 @@ impl ChatStream {
     fn take_reasoning(&mut self, raw: Option<&str>) {
         let parts = raw.and_then(elements).unwrap_or_default();
         for part in parts.into_iter().filter_map(|part| Object::parse(part).ok()) {
-            self.reasoning[0].add(part.get("text"));
+            self.thinking.add(part.get("text"));
         }
-        self.reasoning[0].add(raw);
+        self.thinking.add(raw);
     }
 
     fn take_refusal(&mut self, raw: Option<&str>, show: &mut dyn FnMut(&str)) {
@@ -255,7 +257,8 @@ impl ChatStream {
     }
 
     fn reply(self) -> Result<Reply, Unfinished> {
-        let ChatStream { mut draft, reasoning, details, .. } = self;
+        let ChatStream { mut draft, reasoning, details, thinking, .. } = self;
+        draft.reasoning = thinking;
         let texts = REASONING.into_iter().zip(reasoning);
         if let Some((name, text)) = texts.into_iter().find(|(_, text)| !text.is_empty()) {
             (draft.reasoning_name, draft.reasoning) = (name, text);

@@ -25,7 +25,7 @@ pub(crate) struct Draft {
     pub(crate) left_out: Vec<String>,
     /// The reasoning text.
     pub(crate) reasoning: RawString,
-    /// The name of the member that the reasoning text came in.
+    /// The name of the member that the reasoning text came in; empty if it does not go back.
     pub(crate) reasoning_name: &'static str,
     /// The reasoning in parts, as a JSON list, if the server sends it like this.
     pub(crate) details: Option<String>,
@@ -88,8 +88,8 @@ impl Draft {
         if self.calls.is_empty() && self.details.is_none() {
             return None;
         }
-        let text = std::mem::take(&mut self.reasoning);
-        let text = Some(text).filter(|text| !text.is_empty()).map(|text| text.quoted());
+        let goes_back = !self.reasoning_name.is_empty() && !self.reasoning.is_empty();
+        let text = goes_back.then(|| std::mem::take(&mut self.reasoning).quoted());
         let mut block = Members::of_type("reasoning");
         if let Some(text) = &text {
             block = block.named(self.reasoning_name, text);
