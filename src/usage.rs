@@ -55,6 +55,10 @@ impl Counts {
     /// - chat completions: `prompt_tokens` (with cached tokens) and `completion_tokens`. These
     ///   names are tried first, because some gateways add only Anthropic's cache counts to them;
     /// - Anthropic: `input_tokens` (without cached tokens), the two cache counts, and `output_tokens`;
+    /// - Responses: `input_tokens` (with those read from and written to the cache, which `input_tokens_details` has)
+    ///   and `output_tokens`;
+    /// - Gemini: `promptTokenCount` (with cached tokens), `toolUsePromptTokenCount`, `candidatesTokenCount` and
+    ///   `thoughtsTokenCount`;
     /// - Ollama: `prompt_eval_count` and `eval_count`.
     ///
     /// Returns `None` if the size of the prompt is unknown, because all of its counts are missing or 0.
@@ -65,12 +69,26 @@ impl Counts {
         let prompt = number("prompt_tokens");
         let (from_cache, to_cache) =
             (number("cache_read_input_tokens"), number("cache_creation_input_tokens"));
+        let details = |name: &str| usage.get(name).and_then(|raw| Object::parse(raw).ok());
         let counts = if prompt > 0 {
-            let details = usage.get("prompt_tokens_details").map(Object::parse);
-            let cached = details.and_then(|it| it.ok()?.number("cached_tokens"));
+            let cached = details("prompt_tokens_details").and_then(|it| it.number("cached_tokens"));
             let cache_read = cached.unwrap_or(from_cache).min(prompt);
             let output = number("completion_tokens");
             Counts { input: prompt - cache_read, cache_read, cache_write: 0, output }
+        } else if let Some(details) = details("input_tokens_details") {
+            let part = |name: &str| details.number(name).unwrap_or(0);
+            let all = number("input_tokens");
+            let cache_read = part("cached_tokens").min(all);
+            let cache_write = part("cache_write_tokens").min(all - cache_read);
+            let input = all - cache_read - cache_write;
+            Counts { input, cache_read, cache_write, output: number("output_tokens") }
+        } else if number("promptTokenCount") > 0 {
+            let prompt = number("promptTokenCount");
+            let cache_read = number("cachedContentTokenCount").min(prompt);
+            let input = (prompt - cache_read).saturating_add(number("toolUsePromptTokenCount"));
+            let output =
+                number("candidatesTokenCount").saturating_add(number("thoughtsTokenCount"));
+            Counts { input, cache_read, cache_write: 0, output }
         } else if number("prompt_eval_count") > 0 {
             let (input, output) = (number("prompt_eval_count"), number("eval_count"));
             Counts { input, output, ..Counts::default() }
@@ -260,6 +278,14 @@ mod tests {
             (
                 r#"{"prompt_eval_count":26,"eval_count":298,"total_duration":5}"#,
                 Some([26, 0, 0, 298]),
+            ),
+            (
+                r#"{"input_tokens":34,"input_tokens_details":{"cached_tokens":20,"cache_write_tokens":4},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":5}}"#,
+                Some([10, 20, 4, 9]),
+            ),
+            (
+                r#"{"promptTokenCount":34,"cachedContentTokenCount":20,"candidatesTokenCount":4,"thoughtsTokenCount":5,"toolUsePromptTokenCount":3}"#,
+                Some([17, 20, 0, 9]),
             ),
             (r#"{"eval_count":298}"#, None),
             (r#"{"prompt_tokens":0,"completion_tokens":3}"#, None),

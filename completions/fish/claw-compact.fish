@@ -4,10 +4,11 @@ complete -c claw-compact -l system -d 'File with the system prompt' -r -F
 complete -c claw-compact -l tools -d 'File with a JSON array of tool definitions, or directory of tools' -r -F
 complete -c claw-compact -l provider -d 'Provider to call (default: the one whose key is in the environment, else anthropic)' -r -f -a "anthropic\t'The Anthropic Messages API'
 openai\t'Chat completions: OpenAI, OpenRouter, LiteLLM, vLLM, llama.cpp'
+gemini\t'Google\'s Gemini, also on Vertex AI'
 ollama\t'Ollama\'s own API'
 offline\t'Built into the program, without network or key; its window is 200000 tokens by default'"
 complete -c claw-compact -l model -d 'Name of the model (default: MODEL_ID, else the provider\'s default model)' -r -f
-complete -c claw-compact -l base-url -d 'Address of the provider (default: ANTHROPIC_BASE_URL, OPENAI_BASE_URL or OLLAMA_HOST)' -r -f
+complete -c claw-compact -l base-url -d 'Address of the provider (default: ANTHROPIC_BASE_URL, OPENAI_BASE_URL, GEMINI_BASE_URL or OLLAMA_HOST)' -r -f
 complete -c claw-compact -l models -d 'File of models to look up before the built-in table' -r -F
 complete -c claw-compact -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
 complete -c claw-compact -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f

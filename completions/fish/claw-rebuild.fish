@@ -8,6 +8,7 @@ gemini\t'Contents for Gemini\'s API'"
 complete -c claw-rebuild -l leaf -d 'In a transcript of another program that has branches, read the branch that ends with record ID' -r -f
 complete -c claw-rebuild -l to -d 'Write the messages in the form of another API' -r -f -a "anthropic\t'The Anthropic Messages API'
 openai\t'OpenAI\'s chat completions, which many servers offer'
+responses\t'OpenAI\'s Responses API'
 ollama\t'Ollama'
 gemini\t'Gemini'"
 complete -c claw-rebuild -l thinking -d 'Keep or strip thinking (default: auto)' -r -f -a "keep\t'Keep it, in the member that servers of this API use'

@@ -5,14 +5,18 @@ complete -c claw-retry -l max-calls -d 'Maximum number of calls for one summary'
 complete -c claw-retry -l deadline -d 'Time limit for one summary, in seconds' -r -f
 complete -c claw-retry -l provider -d 'Provider to call (default: the one whose key is in the environment, else anthropic)' -r -f -a "anthropic\t'The Anthropic Messages API'
 openai\t'Chat completions: OpenAI, OpenRouter, LiteLLM, vLLM, llama.cpp'
+gemini\t'Google\'s Gemini, also on Vertex AI'
 ollama\t'Ollama\'s own API'
 offline\t'Built into the program, without network or key; its window is 200000 tokens by default'"
 complete -c claw-retry -l model -d 'Name of the model (default: MODEL_ID, else the provider\'s default model)' -r -f
-complete -c claw-retry -l base-url -d 'Address of the provider (default: ANTHROPIC_BASE_URL, OPENAI_BASE_URL or OLLAMA_HOST)' -r -f
+complete -c claw-retry -l base-url -d 'Address of the provider (default: ANTHROPIC_BASE_URL, OPENAI_BASE_URL, GEMINI_BASE_URL or OLLAMA_HOST)' -r -f
 complete -c claw-retry -l models -d 'File of models to look up before the built-in table' -r -F
 complete -c claw-retry -l key-file -d 'File with the API key, readable only by its owner' -r -F
 complete -c claw-retry -l key-cmd -d 'Shell command that prints the API key' -r -f -a "(__fish_complete_command)"
 complete -c claw-retry -l ca -d 'PEM file of certificates to trust in addition to the system\'s' -r -F
+complete -c claw-retry -l api -d 'API of OpenAI\'s servers; auto takes Responses where a model needs it' -r -f -a "auto\t'Responses on OpenAI\'s and Azure\'s servers for models that need it, else chat completions'
+chat\t'Chat completions, which most servers know'
+responses\t'The Responses API'"
 complete -c claw-retry -l max-tokens-field -d 'Name of the field that limits the answer in chat completions' -r -f -a "auto\t'Choose by model; max_completion_tokens for OpenAI itself'
 max_tokens\t'The older name, which most servers know'
 max_completion_tokens\t'The newer name, which OpenAI\'s newer models require'"

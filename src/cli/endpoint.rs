@@ -3,9 +3,9 @@
 use crate::cli::model::ModelArgs;
 use crate::cli::{ENVIRONMENT, read_file};
 use crate::exit::{Exit, fail};
-use crate::provider::Provider;
 use crate::provider::endpoint::{Endpoint, EndpointOptions, OutputField};
 use crate::provider::key::{KeySource, from_environment};
+use crate::provider::{ApiChoice, Provider};
 use std::path::PathBuf;
 
 /// The option group for the key.
@@ -31,6 +31,9 @@ pub struct ConnectionArgs {
     /// PEM file of certificates to trust in addition to the system's
     #[arg(long, value_name = "FILE", env = "CLAW_CA")]
     pub ca: Option<PathBuf>,
+    /// API of OpenAI's servers; auto takes Responses where a model needs it
+    #[arg(long, value_name = "API", env = "CLAW_API", default_value = "auto")]
+    pub api: ApiChoice,
     /// Name of the field that limits the answer in chat completions
     #[arg(long, value_name = "NAME", env = "CLAW_MAX_TOKENS_FIELD", default_value = "auto")]
     pub max_tokens_field: OutputField,
@@ -59,12 +62,13 @@ impl ConnectionArgs {
                 None => from_environment(provider, &base, ENVIRONMENT)?,
                 given => given,
             },
+            api: self.api,
             output_field: self.max_tokens_field,
             beta,
             insecure_http: self.insecure_http,
             variables: ENVIRONMENT,
         };
-        Ok(Endpoint::new(provider, &base, options))
+        Ok(Endpoint::new(provider, &base, &model.model().unwrap_or_default(), options))
     }
 }
 

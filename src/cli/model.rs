@@ -20,7 +20,7 @@ pub struct ModelArgs {
     /// Name of the model (default: MODEL_ID, else the provider's default model)
     #[arg(long, value_name = "NAME", env = "CLAW_MODEL")]
     pub model: Option<String>,
-    /// Address of the provider (default: ANTHROPIC_BASE_URL, OPENAI_BASE_URL or OLLAMA_HOST)
+    /// Address of the provider (default: ANTHROPIC_BASE_URL, OPENAI_BASE_URL, GEMINI_BASE_URL or OLLAMA_HOST)
     #[arg(long, value_name = "URL", env = "CLAW_BASE_URL")]
     pub base_url: Option<String>,
     /// File of models to look up before the built-in table

@@ -6,7 +6,7 @@ use super::items::{Item, Part};
 use super::{Family, Method, Model, Request, exact, text};
 use crate::json::{self, Object, elements};
 use crate::messages::Message;
-use crate::record::content::{Block, BlockKind, Content, reasoning_text};
+use crate::record::content::{Block, BlockKind, Content, reasoning_text, sealed_length};
 use crate::record::scale::Basis;
 use std::borrow::Cow;
 
@@ -32,6 +32,9 @@ const OF_OTHERS: Overheads = Overheads { call: 20, result: 10, tools: 100 };
 
 /// The assumed number of base64 bytes per token of a document, whose pages are not counted.
 const DOCUMENT_BYTES: u64 = 12;
+
+/// The assumed number of bytes per token of reasoning that only its author can read. It is text, which has about four.
+const SEALED_BYTES: u64 = 4;
 
 /// Converts a weight to whole tokens, rounded up.
 pub(super) fn tokens(weight: u64) -> u64 {
@@ -190,14 +193,23 @@ impl Weigher {
             BlockKind::ToolResult { .. } => {
                 return self.result(object.get("content").unwrap_or("[]"));
             }
-            BlockKind::Thinking { .. } => {
-                let text = object.get("thinking").or_else(|| reasoning_text(&object));
-                self.ours(|| text.map_or_else(|| self.text(&block.raw), |text| self.string(text)))
-            }
+            BlockKind::Thinking { .. } => self.ours(|| self.thinking(&object)),
             BlockKind::Media => self.ours(|| self.media(&object)),
             BlockKind::Other => self.ours(|| self.text(&block.raw)),
         };
         (own, 0)
+    }
+
+    /// Returns the weight of thinking. What only its author can read is base64: four characters are three bytes, and a token
+    /// has about [`SEALED_BYTES`] of them.
+    fn thinking(self, block: &Object<'_>) -> u64 {
+        let sealed = sealed_length(block) as u64 / 4 * 3 / SEALED_BYTES;
+        let text = block.get("thinking").map(Cow::Borrowed).or_else(|| reasoning_text(block));
+        match text {
+            Some(text) => self.string(&text).max(self.fixed(sealed)),
+            None if sealed > 0 => self.fixed(sealed),
+            None => self.text(block.text()),
+        }
     }
 
     /// Returns the input of a call as a model reads it. For Claude, Anthropic counts the decoded members, not the JSON.

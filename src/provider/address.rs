@@ -61,8 +61,91 @@ pub fn with_ending(url: &str, ending: &str) -> String {
     format!("{base}{ending}{query}")
 }
 
+/// The path of the endpoint for chat completions.
+pub const CHAT: &str = "/chat/completions";
+/// The path of the endpoint for Responses.
+pub const RESPONSES: &str = "/responses";
+
+/// Returns the path of the endpoint of one of OpenAI's APIs, if the address is one.
+#[must_use]
+pub fn openai_endpoint(base: &str) -> Option<&'static str> {
+    let path = Address::parse(base).path.trim_end_matches('/');
+    [CHAT, RESPONSES].into_iter().find(|endpoint| path.ends_with(endpoint))
+}
+
+/// Returns the URL of an endpoint of OpenAI's APIs. The base URL may end in a slash or be the endpoint itself; a query stays
+/// at the end. `/v1` is inserted unless the path or the query contains a version: `https://host`, `https://host/v1/`,
+/// `https://host/api/v1` and `https://host/openai/deployments/x?api-version=1` all work.
+#[must_use]
+pub fn openai_url(base: &str, endpoint: &str) -> String {
+    let Address { path, query, .. } = Address::parse(base);
+    if openai_endpoint(base) == Some(endpoint) {
+        return base.to_owned();
+    }
+    let version = match path.trim_end_matches('/') {
+        _ if query.contains("api-version=") => "",
+        "" if is_azure(base) => "/openai/v1",
+        path if path.split('/').any(is_version) => "",
+        _ => "/v1",
+    };
+    with_ending(base, &[version, endpoint].concat())
+}
+
+/// The platform on which a provider's models are offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Platform {
+    /// The provider's own, or a server that is like it.
+    Own,
+    /// Google's Vertex AI: `https://LOCATION-aiplatform.googleapis.com/v1/projects/P/locations/LOCATION`.
+    Vertex,
+    /// Amazon Bedrock: `https://bedrock-runtime.REGION.amazonaws.com`.
+    Bedrock,
+}
+
+impl Platform {
+    /// Returns the platform at an address, judging by the host and by the path, because the host may be a gateway.
+    #[must_use]
+    pub fn at(base: &str) -> Platform {
+        let address = Address::parse(base);
+        let has = |begin: &str| address.path.split('/').any(|segment| segment.starts_with(begin));
+        let is_bedrock = address.host.starts_with("bedrock-runtime") || has("bedrock-runtime");
+        match address.host.ends_with("aiplatform.googleapis.com") {
+            _ if is_bedrock => Platform::Bedrock,
+            false if !has("locations") => Platform::Own,
+            _ => Platform::Vertex,
+        }
+    }
+}
+
+/// Returns the URL of the models of a publisher on Vertex AI. The base URL may end in the location or in the publisher.
+#[must_use]
+pub fn vertex_parent<'b>(base: &'b str, publisher: &str) -> (String, &'b str) {
+    let (path, query) = split_query(base);
+    let path = path.find("/publishers/").map_or(path, |at| &path[..at]);
+    (format!("{path}/publishers/{publisher}/models"), query)
+}
+
+/// Returns a model's name as a segment of a path. Characters that have a meaning there are replaced.
+#[must_use]
+pub fn segment(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '~');
+    let encoded = name.bytes().map(|byte| match char::from(byte) {
+        c if is_plain(c) => c.to_string(),
+        _ => format!("%{byte:02X}"),
+    });
+    encoded.collect()
+}
+
+/// Returns true if a segment of a path is a version, such as `v1`, `v4` or `v1beta`.
+#[must_use]
+pub fn is_version(segment: &str) -> bool {
+    let number = segment.strip_prefix('v').unwrap_or_default();
+    number.starts_with(|first: char| first.is_ascii_digit())
+        && number.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
 /// The path endings that [`place`] drops: endpoints, `/v1` and `/api`.
-const ENDINGS: [&str; 5] = ["/chat/completions", "/messages", "/api/chat", "/v1", "/api"];
+const ENDINGS: [&str; 7] = [CHAT, RESPONSES, "/messages", "/api/chat", "/v1", "/v1beta", "/api"];
 
 /// Returns a normal form that is equal for all URLs of the same API: scheme and host in lower case, without the
 /// user, the query, the scheme's default port, an endpoint's path, `/v1` and `/api`.

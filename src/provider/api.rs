@@ -1,19 +1,43 @@
 //! A protocol: how a request is written and how an answer is read.
 
 use crate::json::Object;
+use crate::json::write::Members;
 use crate::provider::collect::Collect;
 use crate::provider::{ModelRequest, Reply};
 
+/// The URLs of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Urls {
+    /// The URL for complete answers.
+    pub reply: String,
+    /// The URL for streaming answers.
+    pub stream: String,
+    /// The URL for counting tokens, if the protocol has one.
+    pub count: Option<String>,
+}
+
+impl Urls {
+    /// Returns the URLs of a protocol that has the same one for complete and for streaming answers.
+    #[must_use]
+    pub fn same(url: String, count: Option<String>) -> Urls {
+        Urls { stream: url.clone(), reply: url, count }
+    }
+}
+
 /// A protocol.
 pub trait Api {
-    /// Returns the URL to send a request to. `base` may end in a slash or a version, or be the endpoint itself.
-    fn url(&self, base: &str) -> String;
-
-    /// Returns the URL of the token counting endpoint, if the protocol has one.
-    fn count_url(&self, base: &str) -> Option<String>;
+    /// Returns the URLs to send requests to. `base` may end in a slash or a version, or be the endpoint itself.
+    fn urls(&self, base: &str, model: &str) -> Urls;
 
     /// Returns the body of a request, without the members of `extra`. The same request always gives the same bytes.
     fn body(&self, request: &ModelRequest<'_, '_>) -> String;
+
+    /// Returns the body of a token counting request, made from the body of a request. It has no output limit.
+    fn count_body(&self, body: &Object<'_>, _: &str) -> String {
+        let is_left_out = |name: &str| matches!(name, "max_tokens" | "max_completion_tokens");
+        let members = body.members().filter(|member| !is_left_out(&member.name()));
+        members.fold(Members::new(), Members::member).into_json()
+    }
 
     /// Reads a complete, non-streaming answer.
     ///

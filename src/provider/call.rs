@@ -322,11 +322,16 @@ fn counted(reading: &Reading<'_>, now: f64, rows: &Rows) -> Result<u64, Failure>
     let text = String::from_utf8_lossy(&answer.body);
     let text = text.trim_start_matches('\u{feff}').trim();
     let object = Object::parse(text).ok().filter(|_| answer.is_success());
-    let tokens = object.as_ref().and_then(|object| object.number("input_tokens"));
+    let tokens = object.as_ref().and_then(counted_tokens);
     tokens.ok_or_else(|| match answer.is_success() {
         true => Failure::broken(answer.status, "the answer has no token count"),
         false => answer.refusal(&answer.body, now, rows),
     })
+}
+
+/// Returns the number under its name in the Messages API and Responses, or in Gemini's API.
+fn counted_tokens(answer: &Object<'_>) -> Option<u64> {
+    answer.number("input_tokens").or_else(|| answer.number("totalTokens"))
 }
 
 /// Returns the `max_tokens` with which a refused request would fit, if a smaller `max_tokens` is enough.

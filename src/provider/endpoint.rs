@@ -1,13 +1,17 @@
 //! The endpoint that requests are sent to: its URL, its key and its headers.
 
 use crate::exit::{Exit, fail};
-use crate::provider::address::{self, Address, is_azure, is_local};
+use crate::provider::address::{self, Address, Platform, is_azure, is_local};
+use crate::provider::api::Urls;
 use crate::provider::key::KeySource;
 use crate::provider::protocol::Protocol;
-use crate::provider::{Provider, anthropic, chat, secret};
+use crate::provider::{ApiChoice, Provider, anthropic, chat, secret};
 use crate::settings::Variables;
 use clap::ValueEnum;
 use std::path::PathBuf;
+
+/// The header for Google's API keys.
+const GOOGLE_KEY: &str = "x-goog-api-key";
 
 /// The name of the output limit in chat completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -27,6 +31,8 @@ pub struct EndpointOptions {
     pub key: Option<KeySource>,
     /// The path and content of a file with certificates to trust in addition to the system's.
     pub certificates: Option<(PathBuf, Vec<u8>)>,
+    /// The API to use on OpenAI's servers.
+    pub api: ApiChoice,
     /// The name of the output limit.
     pub output_field: OutputField,
     /// The beta features to request, separated by commas.
@@ -43,10 +49,10 @@ pub struct Endpoint {
     pub provider: Provider,
     /// The provider's wire protocol.
     pub protocol: Protocol,
-    /// The URL for replies.
-    pub url: String,
-    /// The URL for counting tokens, if the protocol has one.
-    pub count_url: Option<String>,
+    /// The base URL.
+    pub base: String,
+    /// The URLs for requests.
+    pub urls: Urls,
     /// True if the URL is on this machine.
     pub is_local: bool,
     options: EndpointOptions,
@@ -55,13 +61,13 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the endpoint of a provider under the base URL `base`. The key is not read yet.
+    /// Returns the endpoint of a provider's model under the base URL `base`. The key is not read yet.
     #[must_use]
-    pub fn new(provider: Provider, base: &str, options: EndpointOptions) -> Endpoint {
-        let protocol = provider.protocol();
-        let (url, count_url) = (protocol.api().url(base), protocol.api().count_url(base));
-        let is_local = is_local(&url);
-        Endpoint { provider, protocol, url, count_url, is_local, options, key: None }
+    pub fn new(provider: Provider, base: &str, model: &str, options: EndpointOptions) -> Endpoint {
+        let protocol = provider.protocol(base, model, options.api);
+        let (base, urls) = (base.to_owned(), protocol.api().urls(base, model));
+        let is_local = is_local(&base);
+        Endpoint { provider, protocol, base, urls, is_local, options, key: None }
     }
 
     /// Checks that the URL is safe to send to.
@@ -72,17 +78,19 @@ impl Endpoint {
         if self.provider == Provider::Offline {
             return Ok(());
         }
-        let is_safe = self.url.starts_with("https://")
-            || self.url.starts_with("http://") && (self.is_local || self.options.insecure_http);
+        let url = &self.urls.reply;
+        let is_http = url.starts_with("http://");
+        let is_safe =
+            url.starts_with("https://") || is_http && (self.is_local || self.options.insecure_http);
         if !is_safe {
-            let why = match self.url.starts_with("http://") {
+            let why = match is_http {
                 true => "not https; http to another machine needs --insecure-http",
                 false => "not an https address; begin it with https://",
             };
-            let text = format!("cannot send to '{}': {why}", address::shown(&self.url));
+            let text = format!("cannot send to '{}': {why}", address::shown(url));
             return fail(Exit::Config, text);
         }
-        if Address::parse(&self.url).user.is_some() {
+        if Address::parse(url).user.is_some() {
             let text = "cannot send: the address contains a user name; give the key with --key-file or a variable";
             return fail(Exit::Config, text);
         }
@@ -116,11 +124,9 @@ impl Endpoint {
         if self.provider == Provider::Offline {
             return Ok(());
         }
-        if let Some(why) = why_invalid_url(&self.url) {
-            return fail(
-                Exit::Config,
-                format!("cannot send to '{}': {why}", address::shown(&self.url)),
-            );
+        let url = &self.urls.reply;
+        if let Some(why) = why_invalid_url(url) {
+            return fail(Exit::Config, format!("cannot send to '{}': {why}", address::shown(url)));
         }
         if let Some((path, pem)) = &self.options.certificates
             && let Some(why) = why_invalid_certificates(pem)
@@ -147,7 +153,7 @@ impl Endpoint {
     /// Returns the error for a missing key. It explains how to give one, and names the variables that are set to keys
     /// for other providers.
     fn no_key(&self) -> String {
-        let names = self.provider.key_variables(&self.url).join(" or ");
+        let names = self.provider.key_variables(&self.base).join(" or ");
         let others = Provider::value_variants().iter().filter(|other| **other != self.provider);
         let set = others.flat_map(|other| {
             let set = other
@@ -157,20 +163,25 @@ impl Endpoint {
             set.map(|variable| format!(" ({variable} is for --provider {})", other.name()))
         });
         let (name, hint) = (self.provider.name(), set.collect::<String>());
-        format!("no key for {name}; set {names}, or give --key-file or --key-cmd{hint}")
+        let set = if names.is_empty() { String::new() } else { format!("set {names}, or ") };
+        let example = match Platform::at(&self.base) {
+            Platform::Vertex => " 'gcloud auth print-access-token'",
+            _ => "",
+        };
+        format!("no key for {name}; {set}give --key-file or --key-cmd{example}{hint}")
     }
 
-    /// Returns the name of the header for the key; `key` is the key itself, if it has been read. Azure has a separate
-    /// header for API keys, but takes the tokens of its identity service, which are JWTs, as bearer tokens.
+    /// Returns the name of the header for the key; `key` is the key itself, if it has been read. Azure and Google have a
+    /// separate header for API keys, but take the tokens of their identity services as bearer tokens: Azure's are JWTs, and
+    /// Google's begin with `ya29.`, while its API keys begin with `AIza` or `AQ.`.
     fn key_header(&self, key: Option<&str>) -> &'static str {
         let is_token = matches!(self.options.key, Some(KeySource::Variable { is_token: true, .. }));
-        match self.provider {
-            Provider::Anthropic if !is_token => "x-api-key",
-            Provider::Openai
-                if is_azure(&self.url)
-                    && !is_token
-                    && !key.is_some_and(|key| key.starts_with("eyJ")) =>
-            {
+        let begins = |begin: &str| key.is_some_and(|key| key.starts_with(begin));
+        match (self.provider, Platform::at(&self.base)) {
+            (Provider::Anthropic, Platform::Own) if !is_token => "x-api-key",
+            (Provider::Gemini, Platform::Vertex) if begins("AIza") || begins("AQ.") => GOOGLE_KEY,
+            (Provider::Gemini, Platform::Own) if !begins("ya29.") => GOOGLE_KEY,
+            (Provider::Openai, _) if is_azure(&self.base) && !is_token && !begins("eyJ") => {
                 "api-key"
             }
             _ => "authorization",
@@ -181,11 +192,12 @@ impl Endpoint {
     #[must_use]
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
-        if self.provider == Provider::Anthropic {
+        if self.protocol == Protocol::Anthropic && self.provider == Provider::Anthropic {
             headers.push(("anthropic-version", anthropic::VERSION.to_owned()));
-            if !self.options.beta.is_empty() {
-                headers.push(("anthropic-beta", self.options.beta.clone()));
-            }
+        }
+        let has_header = matches!(self.protocol, Protocol::Anthropic | Protocol::AnthropicOnVertex);
+        if has_header && !self.options.beta.is_empty() {
+            headers.push(("anthropic-beta", self.options.beta.clone()));
         }
         headers.extend(self.key.clone());
         headers
@@ -208,8 +220,9 @@ impl Endpoint {
     /// Describes the request of an endpoint whose key has not been read: returns one line for the URL and one per
     /// header, with `(hidden)` in place of the key.
     #[must_use]
-    pub fn shown(&self) -> Vec<String> {
-        let mut lines = vec![format!("would send POST {}", address::shown(&self.url))];
+    pub fn shown(&self, stream: bool) -> Vec<String> {
+        let url = if stream { &self.urls.stream } else { &self.urls.reply };
+        let mut lines = vec![format!("would send POST {}", address::shown(url))];
         let headers = self.headers().into_iter();
         lines.extend(headers.map(|(name, value)| format!("would send {name}: {value}")));
         if self.options.key.is_some() {
@@ -231,7 +244,7 @@ impl Endpoint {
         match self.options.output_field {
             OutputField::MaxTokens => chat::LIMIT_NAME,
             OutputField::MaxCompletionTokens => chat::NEWER_LIMIT_NAME,
-            OutputField::Auto if Address::parse(&self.url).is_below("api.openai.com") => {
+            OutputField::Auto if Address::parse(&self.base).is_below("api.openai.com") => {
                 chat::NEWER_LIMIT_NAME
             }
             OutputField::Auto => chat::output_limit_name(model),

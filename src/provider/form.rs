@@ -5,7 +5,7 @@
 use crate::messages::Message;
 use crate::provider::reasoning::without_reasoning;
 use crate::provider::turns::{self, Thoughts};
-use crate::provider::{chat, gemini, ollama};
+use crate::provider::{chat, gemini, ollama, responses};
 use crate::record::content::{Content, Role};
 
 /// The API to convert messages for.
@@ -16,6 +16,8 @@ pub enum Target {
     Anthropic,
     /// OpenAI's chat completions, which many servers offer
     Openai,
+    /// OpenAI's Responses API
+    Responses,
     /// Ollama
     Ollama,
     /// Gemini
@@ -44,8 +46,9 @@ pub fn convert(messages: Vec<Message<'_>>, target: Target, thinking: Thinking) -
         }
         Target::Anthropic => messages.iter().map(|it| without_reasoning(it).to_json()).collect(),
         Target::Openai => turns::convert(&messages, keeps, chat::message),
+        Target::Responses => responses::items(&messages, Thoughts::None),
         Target::Ollama => turns::convert(&messages, keeps, ollama::message),
-        Target::Gemini => gemini::contents(&turns::turns(&messages, keeps)),
+        Target::Gemini => gemini::contents(&messages, keeps),
     }
 }
 

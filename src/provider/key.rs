@@ -36,11 +36,15 @@ pub fn from_environment(
     let names = provider.key_variables(base_url);
     let mut set = names.iter().filter_map(|name| Some((*name, variables.text(name)?)));
     let Some((first, key)) = set.next() else { return Ok(None) };
-    if let Some((second, _)) = set.next() {
+    let is_token = first.ends_with("TOKEN");
+    // Google's two variables may hold the same key.
+    let is_other =
+        |(name, other): &(&str, String)| *other != key || name.ends_with("TOKEN") != is_token;
+    if let Some((second, _)) = set.find(is_other) {
         // Providers refuse a request with both.
         return fail(Exit::Config, format!("both {first} and {second} are set; unset one"));
     }
-    Ok(Some(KeySource::Variable { key, is_token: first.ends_with("TOKEN") }))
+    Ok(Some(KeySource::Variable { key, is_token }))
 }
 
 impl KeySource {

@@ -1,8 +1,9 @@
 //! The kinds of providers: their names, URLs, keys and default models.
 
-use crate::provider::address::{Address, is_azure};
+use crate::estimate::models::Model;
+use crate::provider::address::{self, Address, Platform, is_azure};
 use crate::provider::protocol::Protocol;
-use crate::provider::{anthropic, chat};
+use crate::provider::{anthropic, chat, gemini};
 use crate::settings::Variables;
 
 /// A kind of provider.
@@ -12,10 +13,24 @@ pub enum Provider {
     Anthropic,
     /// Chat completions: OpenAI, OpenRouter, LiteLLM, vLLM, llama.cpp
     Openai,
+    /// Google's Gemini, also on Vertex AI
+    Gemini,
     /// Ollama's own API
     Ollama,
     /// Built into the program, without network or key; its window is 200000 tokens by default
     Offline,
+}
+
+/// The API to use on OpenAI's servers, which offer two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ApiChoice {
+    /// Responses on OpenAI's and Azure's servers for models that need it, else chat completions
+    #[default]
+    Auto,
+    /// Chat completions, which most servers know
+    Chat,
+    /// The Responses API
+    Responses,
 }
 
 impl Provider {
@@ -25,6 +40,7 @@ impl Provider {
         match self {
             Provider::Anthropic => "anthropic",
             Provider::Openai => "openai",
+            Provider::Gemini => "gemini",
             Provider::Ollama => "ollama",
             Provider::Offline => "offline",
         }
@@ -36,18 +52,37 @@ impl Provider {
         self == Provider::Offline
     }
 
-    /// Returns the provider's wire protocol. The built-in provider answers like Anthropic.
+    /// Returns the wire protocol for a model at an address. An address that is the endpoint of one of OpenAI's APIs decides
+    /// which one it is.
     #[must_use]
-    pub fn protocol(self) -> Protocol {
+    pub fn protocol(self, base: &str, model: &str, api: ApiChoice) -> Protocol {
+        let is_own = || Address::parse(base).is_below("api.openai.com") || is_azure(base);
         match self {
-            Provider::Anthropic | Provider::Offline => Protocol::Anthropic,
-            Provider::Openai => Protocol::Chat,
+            Provider::Offline => Protocol::Anthropic,
+            Provider::Anthropic => match Platform::at(base) {
+                Platform::Own => Protocol::Anthropic,
+                Platform::Vertex => Protocol::AnthropicOnVertex,
+                Platform::Bedrock => Protocol::AnthropicOnBedrock,
+            },
+            Provider::Gemini => match Platform::at(base) {
+                Platform::Vertex => Protocol::GeminiOnVertex,
+                _ => Protocol::Gemini,
+            },
             Provider::Ollama => Protocol::Ollama,
+            Provider::Openai => match (address::openai_endpoint(base), api) {
+                (Some(address::RESPONSES), _) => Protocol::Responses,
+                (Some(_), _) | (None, ApiChoice::Chat) => Protocol::Chat,
+                (None, ApiChoice::Responses) => Protocol::Responses,
+                (None, ApiChoice::Auto) => match is_own() && Model::named(model).needs_responses {
+                    true => Protocol::Responses,
+                    false => Protocol::Chat,
+                },
+            },
         }
     }
 
     /// The providers that are detected by their keys, in this order.
-    pub const BY_KEY: [Provider; 2] = [Provider::Anthropic, Provider::Openai];
+    pub const BY_KEY: [Provider; 3] = [Provider::Anthropic, Provider::Openai, Provider::Gemini];
 
     /// Returns the model to use if none is named.
     #[must_use]
@@ -55,6 +90,7 @@ impl Provider {
         match self {
             Provider::Anthropic => Some("claude-sonnet-5"),
             Provider::Openai => Some("gpt-5.4"),
+            Provider::Gemini => Some("gemini-3.5-flash"),
             Provider::Ollama => None,
             Provider::Offline => Some("offline"),
         }
@@ -66,12 +102,13 @@ impl Provider {
         self.key_variables("").iter().any(|name| variables.text(name).is_some())
     }
 
-    /// Returns true unless `ANTHROPIC_BASE_URL` or `OPENAI_BASE_URL` sets another base URL for the provider.
+    /// Returns true unless `ANTHROPIC_BASE_URL`, `OPENAI_BASE_URL` or `GEMINI_BASE_URL` sets another base URL for the provider.
     #[must_use]
     pub fn has_default_url(self, variables: Variables<'_>) -> bool {
         match self {
             Provider::Anthropic => variables.text("ANTHROPIC_BASE_URL").is_none(),
             Provider::Openai => variables.text("OPENAI_BASE_URL").is_none(),
+            Provider::Gemini => variables.text("GEMINI_BASE_URL").is_none(),
             Provider::Ollama | Provider::Offline => true,
         }
     }
@@ -83,6 +120,7 @@ impl Provider {
         let (name, default) = match self {
             Provider::Anthropic => ("ANTHROPIC_BASE_URL", anthropic::BASE_URL),
             Provider::Openai => ("OPENAI_BASE_URL", chat::BASE_URL),
+            Provider::Gemini => ("GEMINI_BASE_URL", gemini::BASE_URL),
             Provider::Ollama => {
                 return ollama_url(&variables.text("OLLAMA_HOST").unwrap_or_default());
             }
@@ -95,7 +133,13 @@ impl Provider {
     #[must_use]
     pub fn key_variables(self, base_url: &str) -> &'static [&'static str] {
         match self {
+            Provider::Anthropic if Platform::at(base_url) == Platform::Bedrock => {
+                &["AWS_BEARER_TOKEN_BEDROCK"]
+            }
+            Provider::Anthropic if Platform::at(base_url) == Platform::Vertex => &[],
             Provider::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+            Provider::Gemini if Platform::at(base_url) == Platform::Vertex => &["GOOGLE_API_KEY"],
+            Provider::Gemini => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
             Provider::Openai if Address::parse(base_url).is_below("openrouter.ai") => {
                 &["OPENROUTER_API_KEY"]
             }

@@ -1,7 +1,7 @@
 //! Provider calls: builds requests, reads replies, and classifies failures.
 //!
-//! Building requests and reading answers have no side effects. [`protocol`] selects one of three wire formats
-//! ([`anthropic`], [`chat`], [`ollama`]), [`stream`] splits a stream into events, [`reading`] turns the
+//! Building requests and reading answers have no side effects. [`protocol`] selects a wire format
+//! ([`anthropic`], [`chat`], [`responses`], [`gemini`], [`ollama`]), [`stream`] splits a stream into events, [`reading`] turns the
 //! bytes of an answer into a reply or a failure, and [`refusal`] classifies refusals. [`call`] combines them
 //! with a transport that the caller supplies. Only `http` uses the network.
 
@@ -31,6 +31,7 @@ pub mod reading;
 #[cfg(test)]
 mod recorded;
 pub mod reasoning;
+mod responses;
 pub mod refusal;
 pub mod secret;
 pub mod stream;
@@ -45,7 +46,7 @@ use crate::provider::reasoning::Author;
 use crate::record;
 use crate::record::content::Block;
 use effort::Effort;
-pub use kind::Provider;
+pub use kind::{ApiChoice, Provider};
 pub use refusal::Failure;
 use refusal::Rows;
 
@@ -67,6 +68,8 @@ pub struct ModelRequest<'r, 'a> {
     pub messages: &'r [Message<'a>],
     /// How much the model thinks; the provider's default if it is `None`.
     pub effort: Option<Effort>,
+    /// The beta features to request, separated by commas. Only Bedrock has them in the body.
+    pub betas: &'r str,
     /// The server and the model, which get their own reasoning back. `None` for no reasoning.
     pub author: Option<&'r Author>,
     /// True to request a streaming answer.
@@ -89,6 +92,7 @@ impl<'r, 'a> ModelRequest<'r, 'a> {
             tools: None,
             messages,
             effort: None,
+            betas: "",
             author: None,
             stream: false,
             window: None,

@@ -2,20 +2,32 @@
 //! to a reply.
 
 use crate::json::Object;
-use crate::json::write::Members;
 use crate::provider::ModelRequest;
+use crate::provider::address::Platform;
 use crate::provider::anthropic::Anthropic;
 use crate::provider::api::Api;
 use crate::provider::chat::Chat;
+use crate::provider::gemini::Gemini;
 use crate::provider::ollama::Ollama;
+use crate::provider::responses::Responses;
 
 /// A provider's wire protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// The Anthropic Messages API.
+    /// The Anthropic Messages API, at Anthropic's own address.
     Anthropic,
+    /// The Messages API on Vertex AI.
+    AnthropicOnVertex,
+    /// The Messages API on Bedrock.
+    AnthropicOnBedrock,
     /// Chat completions, as offered by OpenAI and many others.
     Chat,
+    /// OpenAI's Responses API.
+    Responses,
+    /// Gemini's API, at Google's own address.
+    Gemini,
+    /// Gemini's API on Vertex AI.
+    GeminiOnVertex,
     /// Ollama's native `/api/chat`.
     Ollama,
 }
@@ -25,8 +37,12 @@ impl Protocol {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Protocol::Anthropic => "anthropic",
+            Protocol::Anthropic | Protocol::AnthropicOnVertex | Protocol::AnthropicOnBedrock => {
+                "anthropic"
+            }
             Protocol::Chat => "chat",
+            Protocol::Responses => "responses",
+            Protocol::Gemini | Protocol::GeminiOnVertex => "gemini",
             Protocol::Ollama => "ollama",
         }
     }
@@ -35,8 +51,13 @@ impl Protocol {
     #[must_use]
     pub fn api(self) -> &'static dyn Api {
         match self {
-            Protocol::Anthropic => &Anthropic,
+            Protocol::Anthropic => &Anthropic(Platform::Own),
+            Protocol::AnthropicOnVertex => &Anthropic(Platform::Vertex),
+            Protocol::AnthropicOnBedrock => &Anthropic(Platform::Bedrock),
             Protocol::Chat => &Chat,
+            Protocol::Responses => &Responses,
+            Protocol::Gemini => &Gemini(Platform::Own),
+            Protocol::GeminiOnVertex => &Gemini(Platform::Vertex),
             Protocol::Ollama => &Ollama,
         }
     }
@@ -51,14 +72,11 @@ impl Protocol {
         }
     }
 
-    /// Returns the body of a token counting request, which has no output limit and does not ask for a stream.
+    /// Returns the body of a token counting request, which does not ask for a stream.
     #[must_use]
     pub fn count_body(self, request: &ModelRequest<'_, '_>) -> String {
         let body = self.body(&ModelRequest { stream: false, ..*request });
-        let Ok(object) = Object::parse(&body) else { return body };
-        let is_limit = |name: &str| matches!(name, "max_tokens" | "max_completion_tokens");
-        let members = object.members().filter(|member| !is_limit(&member.name()));
-        members.fold(Members::new(), Members::member).into_json()
+        Object::parse(&body).map(|body| self.api().count_body(&body, request.model)).unwrap_or(body)
     }
 }
 
@@ -113,8 +131,8 @@ mod tests {
             (Ollama, "http://x/api/?a=b", "http://x/api/chat?a=b", None),
             (Ollama, "http://x/api/chat", "http://x/api/chat", None),
         ] {
-            assert_eq!(protocol.api().url(base), url);
-            assert_eq!(protocol.api().count_url(base).as_deref(), count);
+            let urls = protocol.api().urls(base, "m");
+            assert_eq!((&*urls.reply, &*urls.stream, urls.count.as_deref()), (url, url, count));
         }
     }
 

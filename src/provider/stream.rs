@@ -5,6 +5,8 @@
 //! event. In the other framing, each line is one event in JSON. Both are split as bytes before decoding, so a
 //! character may arrive in two pieces.
 
+mod frames;
+
 use crate::provider::extent::Extent;
 use std::borrow::Cow;
 
@@ -24,6 +26,8 @@ pub enum Framing {
     Events,
     /// One JSON object per line, `application/x-ndjson`.
     Lines,
+    /// Amazon's frames, `application/vnd.amazon.eventstream`.
+    Frames,
 }
 
 impl Framing {
@@ -32,6 +36,7 @@ impl Framing {
     pub fn of(content_type: &str) -> Option<Framing> {
         match content_type.split(';').next().unwrap_or_default().trim() {
             "text/event-stream" => Some(Framing::Events),
+            "application/vnd.amazon.eventstream" => Some(Framing::Frames),
             "application/x-ndjson" | "application/jsonl" => Some(Framing::Lines),
             _ => None,
         }
@@ -75,8 +80,10 @@ impl Events {
 
     /// Takes the next piece and passes each event that is now complete to `each`.
     pub fn take(&mut self, piece: &[u8], mut each: impl FnMut(&StreamEvent)) {
-        if self.framing == Framing::Lines {
-            return self.take_values(piece, each);
+        match self.framing {
+            Framing::Events => {}
+            Framing::Lines => return self.take_values(piece, each),
+            Framing::Frames => return self.take_frames(piece, each),
         }
         let mut rest = piece;
         if rest.is_empty() {
@@ -114,6 +121,13 @@ impl Events {
         }
     }
 
+    fn take_frames(&mut self, piece: &[u8], mut each: impl FnMut(&StreamEvent)) {
+        self.line.extend_from_slice(piece);
+        while let Some(event) = frames::next(&mut self.line) {
+            each(&event);
+        }
+    }
+
     /// Returns true if the incomplete event is already larger than [`MAX_EVENT`].
     #[must_use]
     pub fn is_too_large(&self) -> bool {
@@ -148,6 +162,8 @@ impl Events {
             false => line,
         };
         match self.framing {
+            // A frame is not a line.
+            Framing::Frames => {}
             Framing::Lines if line.trim().is_empty() => {}
             Framing::Lines => {
                 each(&StreamEvent { name: String::new(), data: line.trim().to_owned() });

@@ -16,12 +16,15 @@ use crate::json::{Object, elements, is_blank};
 use crate::messages::Message;
 use crate::provider::ModelRequest;
 use crate::provider::reasoning::{self, Author};
-use crate::record::content::{Block, Content, REASONING, Role, reasoning_text};
+use crate::record::content::{Content, REASONING, Role, reasoning_text};
+use crate::record::digest;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The prefix that marks the text of a failed tool result. These protocols have no `is_error` member.
 const FAILED: &str = "ERROR: ";
+/// The same for a result in parts, as a JSON string.
+pub(super) const FAILED_TEXT: &str = "\"ERROR:\"";
 
 /// A message in the form that the protocols share.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,6 +67,27 @@ pub(super) enum UserPart<'m> {
     },
     /// The URL of an image, as a JSON string.
     Link(&'m str),
+    /// A document. All members are JSON strings.
+    File {
+        /// The media type, such as `"application/pdf"`.
+        media_type: &'m str,
+        /// The bytes, in base64.
+        data: &'m str,
+        /// The title, if there is one.
+        title: Option<&'m str>,
+    },
+    /// The URL of a document, as a JSON string.
+    FileLink(&'m str),
+}
+
+impl<'m> UserPart<'m> {
+    /// Returns the part, or a placeholder for a document, which chat completions and Ollama do not take.
+    fn without_file(self) -> UserPart<'m> {
+        match self {
+            UserPart::File { .. } | UserPart::FileLink(_) => UserPart::Text("\"[document]\""),
+            other => other,
+        }
+    }
 }
 
 /// A tool call.
@@ -97,11 +121,10 @@ pub(super) fn turns<'m>(messages: &'m [Message<'_>], thoughts: Thoughts<'_>) -> 
     let mut names = HashMap::new();
     let mut turns = Vec::new();
     for message in messages {
+        let pieces = pieces(message, &mut names, thoughts);
         match message.role {
-            Role::User => user(&message.content, &names, &mut turns),
-            Role::Assistant => {
-                turns.extend(assistant(&message.content, &mut names, thoughts));
-            }
+            Role::User => user(pieces, &mut turns),
+            Role::Assistant => turns.extend(assistant(pieces)),
         }
     }
     turns
@@ -127,42 +150,108 @@ pub(super) fn convert(
 }
 
 /// The names of the tools, as JSON strings, by the id of the call.
-type Names<'m> = HashMap<Cow<'m, str>, &'m str>;
+pub(super) type Names<'m> = HashMap<Cow<'m, str>, &'m str>;
 
-fn assistant<'m>(
-    content: &'m Content<'_>,
+/// A piece of a message, in the order of the message's blocks.
+#[derive(Debug)]
+pub(super) enum Piece<'m> {
+    /// A part of the user's own content.
+    Part(UserPart<'m>),
+    /// The result of a tool call.
+    Result(ToolResult<'m>),
+    /// The model's text, as a JSON string; never blank.
+    Text(&'m str),
+    /// Thinking, as a JSON string, if all of it was asked for.
+    Thinking(Cow<'m, str>),
+    /// A block of reasoning that its author gets back.
+    Own(Object<'m>),
+    /// A tool call.
+    Call(ChatCall<'m>),
+}
+
+/// The result of a tool call.
+#[derive(Debug)]
+pub(super) struct ToolResult<'m> {
+    /// The call's id.
+    pub(super) id: Cow<'m, str>,
+    /// The tool's name, as a JSON string, if the call is among the messages.
+    pub(super) name: Option<&'m str>,
+    /// The content.
+    pub(super) parts: Vec<UserPart<'m>>,
+    /// True if the tool failed.
+    pub(super) is_error: bool,
+}
+
+/// Returns the pieces of a message, each with the index of its block. `names` gets the names of the calls in it. Redacted
+/// thinking and unknown blocks are dropped.
+pub(super) fn pieces<'m>(
+    message: &'m Message<'_>,
     names: &mut Names<'m>,
     thoughts: Thoughts<'_>,
-) -> Option<ChatTurn<'m>> {
-    let (mut texts, mut calls, mut thinking) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut own, mut extra) = (Vec::new(), None);
-    if let Content::Text(raw) = content {
-        texts.extend(not_blank(raw));
+) -> Vec<(usize, Piece<'m>)> {
+    let mut pieces = Vec::new();
+    if let Content::Text(raw) = &message.content {
+        let text = not_blank(raw).map(|raw| match message.role {
+            Role::User => Piece::Part(UserPart::Text(raw)),
+            Role::Assistant => Piece::Text(raw),
+        });
+        pieces.extend(text.map(|text| (0, text)));
     }
-    for object in objects(content) {
-        match object.string("type").as_deref() {
-            Some("text") => texts.extend(object.get("text").and_then(not_blank)),
-            Some("thinking") if matches!(thoughts, Thoughts::All) => {
-                thinking.extend(object.get("thinking").and_then(not_blank));
+    for (block, object) in objects(&message.content) {
+        let mut add = |piece: Piece<'m>| pieces.push((block, piece));
+        match message.role {
+            Role::User if object.string("type").as_deref() == Some("tool_result") => {
+                result(&object, names).map(Piece::Result).map(add);
             }
-            Some("reasoning") => match thoughts {
-                Thoughts::None => {}
-                Thoughts::All => thinking.extend(reasoning_text(&object).and_then(not_blank)),
-                Thoughts::Of(author) if author.wrote(&object) => {
-                    add_own(&object, &mut own);
-                    extra = object.get(reasoning::CALL_MEMBER).or(extra);
-                }
-                Thoughts::Of(_) => {}
-            },
-            Some("tool_use") => {
-                let call = call(&object).map(|call| ChatCall { extra: extra.take(), ..call });
-                names.extend(call.iter().map(|call| (call.id.clone(), call.name)));
-                calls.extend(call);
+            Role::User => parts(&object).into_iter().map(Piece::Part).for_each(add),
+            Role::Assistant => {
+                of_assistant(object, names, thoughts).map(&mut add);
             }
-            _ => {}
         }
     }
-    let [text, thinking] = [texts, thinking].map(|all| (!all.is_empty()).then(|| joined(&all)));
+    pieces
+}
+
+fn of_assistant<'m>(
+    object: Object<'m>,
+    names: &mut Names<'m>,
+    thoughts: Thoughts<'_>,
+) -> Option<Piece<'m>> {
+    match (object.string("type").as_deref()?, thoughts) {
+        ("text", _) => object.get("text").and_then(not_blank).map(Piece::Text),
+        ("thinking", Thoughts::All) => {
+            object.get("thinking").and_then(not_blank).map(|raw| Piece::Thinking(raw.into()))
+        }
+        ("reasoning", Thoughts::All) => {
+            reasoning_text(&object).filter(|text| !is_blank(text)).map(Piece::Thinking)
+        }
+        ("reasoning", Thoughts::Of(author)) => author.wrote(&object).then_some(Piece::Own(object)),
+        ("tool_use", _) => call(&object).map(|call| {
+            names.insert(call.id.clone(), call.name);
+            Piece::Call(call)
+        }),
+        _ => None,
+    }
+}
+
+fn assistant<'m>(pieces: Vec<(usize, Piece<'m>)>) -> Option<ChatTurn<'m>> {
+    let (mut texts, mut calls, mut thinking) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut own, mut extra) = (Vec::new(), None);
+    for (_, piece) in pieces {
+        match piece {
+            Piece::Text(raw) => texts.push(raw),
+            Piece::Thinking(raw) => thinking.push(raw),
+            Piece::Own(block) => {
+                add_own(&block, &mut own);
+                extra = block.get(reasoning::CALL_MEMBER).or(extra);
+            }
+            Piece::Call(call) => calls.push(ChatCall { extra: extra.take(), ..call }),
+            Piece::Part(_) | Piece::Result(_) => {}
+        }
+    }
+    let text = (!texts.is_empty()).then(|| joined(&texts));
+    let thinking: Vec<&str> = thinking.iter().map(Cow::as_ref).collect();
+    let thinking = (!thinking.is_empty()).then(|| joined(&thinking));
     let is_empty = text.is_none() && thinking.is_none() && calls.is_empty();
     (!is_empty).then_some(ChatTurn::Assistant { thinking, own, text, calls })
 }
@@ -186,16 +275,13 @@ fn call<'m>(object: &Object<'m>) -> Option<ChatCall<'m>> {
     Some(ChatCall { id: object.string("id")?, name, input, extra: None })
 }
 
-fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<ChatTurn<'m>>) {
+fn user<'m>(pieces: Vec<(usize, Piece<'m>)>, turns: &mut Vec<ChatTurn<'m>>) {
     let (mut moved, mut own) = (Vec::new(), Vec::new());
-    if let Content::Text(raw) = content {
-        own.extend(not_blank(raw).map(UserPart::Text));
-    }
-    for object in objects(content) {
-        if object.string("type").as_deref() == Some("tool_result") {
-            turns.extend(result(&object, names, &mut moved));
-        } else {
-            own.extend(parts(&object));
+    for (_, piece) in pieces {
+        match piece {
+            Piece::Result(result) => turns.push(text_result(result, &mut moved)),
+            Piece::Part(part) => own.push(part.without_file()),
+            _ => {}
         }
     }
     moved.append(&mut own);
@@ -209,34 +295,41 @@ fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<ChatTur
 }
 
 /// Converts a tool result to text. Its images go to `moved`, and `[image]` replaces each in the text.
-fn result<'m>(
-    object: &Object<'m>,
-    names: &Names<'m>,
-    moved: &mut Vec<UserPart<'m>>,
-) -> Option<ChatTurn<'m>> {
-    let id = object.string("tool_use_id")?;
-    let content = object.get("content").unwrap_or("\"\"");
+fn text_result<'m>(result: ToolResult<'m>, moved: &mut Vec<UserPart<'m>>) -> ChatTurn<'m> {
+    let ToolResult { id, name, parts, is_error } = result;
     let mut texts = Vec::new();
-    if content.starts_with('"') {
-        texts.push(content);
-    }
-    for raw in elements(content).unwrap_or_default() {
-        for part in Object::parse(raw).iter().flat_map(parts) {
-            match part {
-                UserPart::Text(text) => texts.push(text),
-                image => {
-                    texts.push("\"[image]\"");
-                    moved.push(image);
-                }
+    for part in parts {
+        match part.without_file() {
+            UserPart::Text(text) => texts.push(text),
+            image => {
+                texts.push("\"[image]\"");
+                moved.push(image);
             }
         }
     }
-    let text = joined(&texts);
-    let text = match object.is_true("is_error") {
+    ChatTurn::Result { id, name, text: failed_or(joined(&texts), is_error) }
+}
+
+/// Marks the text of a result, a JSON string, if the tool failed.
+pub(super) fn failed_or(text: String, is_error: bool) -> String {
+    match is_error {
         true => format!("\"{FAILED}{}\"", inner(&text)),
         false => text,
-    };
-    Some(ChatTurn::Result { name: names.get(&id).copied(), id, text })
+    }
+}
+
+fn result<'m>(object: &Object<'m>, names: &Names<'m>) -> Option<ToolResult<'m>> {
+    let id = object.string("tool_use_id")?;
+    let content = object.get("content").unwrap_or("\"\"");
+    let mut all = Vec::new();
+    if content.starts_with('"') {
+        all.push(UserPart::Text(content));
+    }
+    for raw in elements(content).unwrap_or_default() {
+        all.extend(Object::parse(raw).iter().flat_map(parts));
+    }
+    let is_error = object.is_true("is_error");
+    Some(ToolResult { name: names.get(&id).copied(), id, parts: all, is_error })
 }
 
 /// Returns the parts of a block. Those of a search result are its title, its source and its text blocks.
@@ -271,6 +364,13 @@ fn part<'m>(object: &Object<'m>) -> Option<UserPart<'m>> {
             .map(|(media_type, data)| UserPart::Image { media_type, data }),
         ("image", Some("url")) => string("url").map(UserPart::Link),
         ("document", Some("text")) => string("data").map(UserPart::Text),
+        ("document", Some("base64")) => {
+            string("media_type").zip(string("data")).map(|(media_type, data)| {
+                let title = object.get("title").filter(|raw| raw.starts_with('"'));
+                UserPart::File { media_type, data, title }
+            })
+        }
+        ("document", Some("url")) => string("url").map(UserPart::FileLink),
         _ => None,
     };
     Some(sent.unwrap_or(placeholder))
@@ -281,9 +381,10 @@ fn not_blank(raw: &str) -> Option<&str> {
     (!is_blank(raw)).then_some(raw)
 }
 
-fn objects<'m>(content: &'m Content<'_>) -> impl Iterator<Item = Object<'m>> {
-    let read = |block: &'m Block<'_>| Object::parse(block.raw.as_ref()).ok();
-    content.blocks().iter().filter_map(read)
+/// Returns the blocks that are objects, each with its index.
+fn objects<'m>(content: &'m Content<'_>) -> impl Iterator<Item = (usize, Object<'m>)> {
+    let blocks = content.blocks().iter().enumerate();
+    blocks.filter_map(|(index, block)| Some((index, Object::parse(block.raw.as_ref()).ok()?)))
 }
 
 /// Joins JSON strings with line feeds, without changing their bytes.
@@ -297,6 +398,22 @@ pub(super) fn inner(raw: &str) -> &str {
     raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or_default()
 }
 
+/// Shortens a tool call's id to `length` characters, because other providers generate longer ids. A long id keeps its
+/// beginning, followed by a digest of all of it, so that ids stay distinct.
+pub(super) fn short_id(id: &str, length: usize) -> Cow<'_, str> {
+    const DIGEST_LENGTH: usize = 16;
+    if id.chars().count() <= length {
+        return Cow::Borrowed(id);
+    }
+    let begin: String = id.chars().take(length - DIGEST_LENGTH).collect();
+    Cow::Owned(begin + &digest(id))
+}
+
+/// Returns the URL of bytes in base64, as a JSON string. All are JSON strings.
+pub(super) fn data_url(media_type: &str, data: &str) -> String {
+    format!(r#""data:{};base64,{}""#, inner(media_type), inner(data))
+}
+
 /// Converts a list of tools, a JSON array, to function tools. Returns `None` for an empty list, which providers
 /// reject. Tools that are already functions or of an unknown type stay unchanged and are left to the provider.
 pub(super) fn tools(raw: &str) -> Option<String> {
@@ -306,18 +423,51 @@ pub(super) fn tools(raw: &str) -> Option<String> {
 }
 
 fn tool(raw: &str) -> String {
-    let Ok(object) = Object::parse(raw) else { return raw.to_owned() };
-    let is_ours = matches!(object.string("type").as_deref(), None | Some("custom"));
-    if !is_ours || object.get("name").is_none() {
-        return raw.to_owned();
+    match Function::of(raw) {
+        Some(function) => {
+            Members::of_type("function").object("function", |it| function.add_to(it)).into_json()
+        }
+        None => raw.to_owned(),
     }
-    let parameters = object.get("input_schema").map(schema::parameters);
-    let function = |it: Members| {
-        it.optional(Members::raw, "name", object.get("name"))
-            .optional(Members::raw, "description", object.get("description"))
-            .optional(Members::raw, "parameters", parameters.as_deref())
-    };
-    Members::of_type("function").object("function", function).into_json()
+}
+
+/// The definition of a tool. All members are JSON.
+pub(super) struct Function<'r> {
+    /// The name.
+    pub(super) name: &'r str,
+    /// The description.
+    pub(super) description: Option<&'r str>,
+    /// The schema of the input.
+    pub(super) parameters: Option<Cow<'r, str>>,
+}
+
+impl<'r> Function<'r> {
+    /// Returns the definition in a tool; `None` if it has none of its own or is a function already.
+    fn of(raw: &'r str) -> Option<Function<'r>> {
+        let object = Object::parse(raw).ok()?;
+        let is_ours = matches!(object.string("type").as_deref(), None | Some("custom"));
+        let name = object.get("name").filter(|_| is_ours)?;
+        let parameters = object.get("input_schema").map(schema::parameters);
+        Some(Function { name, description: object.get("description"), parameters })
+    }
+
+    /// Returns the definition in a tool, also in one that has the form of chat completions.
+    pub(super) fn of_any(raw: &'r str) -> Option<Function<'r>> {
+        Function::of(raw).or_else(|| {
+            let object = Object::parse(Object::parse(raw).ok()?.get("function")?).ok()?;
+            let name = object.get("name")?;
+            let parameters = object.get("parameters").map(schema::parameters);
+            Some(Function { name, description: object.get("description"), parameters })
+        })
+    }
+
+    /// Adds the members of the definition.
+    pub(super) fn add_to(&self, members: Members) -> Members {
+        members
+            .raw("name", self.name)
+            .optional(Members::raw, "description", self.description)
+            .optional(Members::raw, "parameters", self.parameters.as_deref())
+    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@
 use crate::provider::protocol::Protocol;
 use crate::provider::refusal::Fault;
 use crate::provider::refusal::place::{Place, PlaceList, WirePlace};
+use crate::provider::turns::Thoughts;
 use crate::provider::turns::origin::{TurnOrigin, origins};
-use crate::provider::{Failure, ModelRequest};
+use crate::provider::{Failure, ModelRequest, gemini, responses};
 use crate::record::content::{Block, BlockKind};
 
 /// The number of characters of a tool call's id that every protocol keeps.
@@ -27,9 +28,20 @@ pub fn places(protocol: Protocol, request: &ModelRequest<'_, '_>, failure: &Fail
     }
     let wire = &failure.wire_places;
     let mut places: Vec<Place> = Vec::new();
+    let thoughts = request.author.map_or(Thoughts::None, Thoughts::Of);
     let is_chat = |place: &WirePlace| place.list == PlaceList::ChatMessages;
     let turns = match protocol {
         Protocol::Chat | Protocol::Ollama if wire.iter().any(is_chat) => origins(request.messages),
+        _ => Vec::new(),
+    };
+    let items = match protocol {
+        Protocol::Responses if !wire.is_empty() => responses::origins(request.messages, thoughts),
+        _ => Vec::new(),
+    };
+    let contents = match protocol {
+        Protocol::Gemini | Protocol::GeminiOnVertex if !wire.is_empty() => {
+            gemini::origins(request.messages, thoughts)
+        }
         _ => Vec::new(),
     };
     let system = usize::from(request.system.is_some());
@@ -39,6 +51,14 @@ pub fn places(protocol: Protocol, request: &ModelRequest<'_, '_>, failure: &Fail
                 let turn = place.item.checked_sub(system).and_then(|at| turns.get(at));
                 turn.and_then(|turn| of_turn(turn, place))
             }
+            (Protocol::Responses, PlaceList::Input) => {
+                items.get(place.item).and_then(|(whole, parts)| {
+                    place.part.map_or(Some(whole), |part| parts.get(part).or(Some(whole))).cloned()
+                })
+            }
+            (Protocol::Gemini | Protocol::GeminiOnVertex, PlaceList::Contents) => contents
+                .get(place.item)
+                .and_then(|parts| parts.get(place.part.unwrap_or_default()).cloned()),
             // Gateways convert a request to the provider's form, which is that of our messages.
             (_, PlaceList::Messages | PlaceList::ChatMessages | PlaceList::Contents) => {
                 of_message(request, place)

@@ -118,8 +118,8 @@ impl<'a> Block<'a> {
     #[must_use]
     pub fn thinking(&self) -> Option<String> {
         let object = Object::parse(&self.raw).ok().filter(|_| self.is_thinking())?;
-        let text = object.get("thinking").or_else(|| reasoning_text(&object))?;
-        json::string(text).map(Cow::into_owned)
+        let text = object.get("thinking").map(Cow::Borrowed).or_else(|| reasoning_text(&object))?;
+        json::string(&text).map(Cow::into_owned)
     }
 
     /// Returns true for the reasoning of a model behind another API than Anthropic's.
@@ -199,17 +199,41 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
 pub const REASONING: [&str; 5] =
     ["reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "thinking"];
 
-/// Returns the readable text of a block of reasoning, as a JSON string.
+/// Returns the readable text of a block of reasoning, as a JSON string: that of a member, of a thought of Gemini, or of an
+/// item of the Responses API.
 #[must_use]
-pub fn reasoning_text<'a>(block: &Object<'a>) -> Option<&'a str> {
-    REASONING.iter().find_map(|name| block.get(name).filter(|value| value.starts_with('"')))
+pub fn reasoning_text<'a>(block: &Object<'a>) -> Option<Cow<'a, str>> {
+    let is_text = |value: &&str| value.starts_with('"');
+    let own = REASONING.iter().find_map(|name| block.get(name).filter(is_text));
+    let object = |name: &str| block.get(name).and_then(|raw| Object::parse(raw).ok());
+    let thought = || object("part")?.get("text").filter(is_text);
+    own.or_else(thought).map(Cow::Borrowed).or_else(|| item_text(&object("item")?))
+}
+
+/// Returns the text of the summary and of the content of an item, as a JSON string.
+fn item_text<'a>(item: &Object<'_>) -> Option<Cow<'a, str>> {
+    let lists = ["summary", "content"].into_iter().filter_map(|name| item.get(name));
+    let parts = lists.flat_map(|list| json::elements(list).unwrap_or_default());
+    let texts = parts.filter_map(|part| Object::parse(part).ok()?.get("text"));
+    let texts: Vec<&str> =
+        texts.filter_map(|raw| raw.strip_prefix('"')?.strip_suffix('"')).collect();
+    (!texts.is_empty()).then(|| Cow::Owned(format!("\"{}\"", texts.join("\\n"))))
+}
+
+/// Returns the length in bytes of the part of reasoning that only its author can read.
+#[must_use]
+pub fn sealed_length(block: &Object<'_>) -> usize {
+    let item = block.get("item").and_then(|raw| Object::parse(raw).ok());
+    let item = item.as_ref().and_then(|item| item.get("encrypted_content"));
+    item.or_else(|| block.get("thoughtSignature")).map_or(0, str::len)
 }
 
 /// The longest name of a tool that every provider accepts, in characters.
 ///
 /// OpenAI: "Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64"
 /// (`types/shared/function_definition.py` of openai 3.57.0). Anthropic: `tools.0.custom.name: String should match pattern
-/// '^[a-zA-Z0-9_-]{1,128}$'`, and 64 in older reports.
+/// '^[a-zA-Z0-9_-]{1,128}$'`, and 64 in older reports. Gemini: "Must start with a letter or an underscore" (`FunctionDeclaration`
+/// in `types.py` of google-genai 3.6.1).
 pub const LONGEST_NAME: usize = 64;
 
 /// Returns true if providers accept a call with this name and this input, which are JSON.
@@ -218,7 +242,8 @@ pub fn is_valid_call(name: Option<&str>, input: Option<&str>) -> bool {
     let fits = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let name = name.and_then(|name| name.strip_prefix('"')?.strip_suffix('"'));
     name.is_some_and(|name| {
-        (1..=LONGEST_NAME).contains(&name.len()) && name.as_bytes().iter().all(fits)
+        let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        begins && name.len() <= LONGEST_NAME && name.as_bytes().iter().all(fits)
     }) && input.is_some_and(|input| input.starts_with('{'))
 }
 

@@ -11,7 +11,9 @@ const HASH: usize = 8;
 /// Returns true if the name can be sent as it is.
 #[must_use]
 pub fn fits(name: &str) -> bool {
-    (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_allowed)
+    name.len() <= LONGEST_NAME
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(is_allowed)
 }
 
 /// Returns the name to send: `name` itself, or its letters and digits, shortened, and a hash.
@@ -25,7 +27,7 @@ pub fn fit(name: &str) -> Cow<'_, str> {
         let is_kept = u8::try_from(c).is_ok_and(is_allowed);
         fitted.push(if is_kept { c } else { '_' });
     }
-    if !fitted.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+    if !fitted.starts_with(|c: char| c.is_ascii_alphabetic()) {
         fitted.insert_str(0, "tool");
         fitted.truncate(LONGEST_NAME - HASH - 1);
     }
@@ -42,13 +44,15 @@ mod tests {
 
     #[test]
     fn a_name_is_replaced_only_if_it_must_be() {
-        for name in ["f", "mcp__server__tool", "a-b", &"x".repeat(64)] {
+        for name in ["f", "_f", "mcp__server__tool", "a-b", &"x".repeat(64)] {
             assert_eq!(fit(name), name);
         }
         for (name, begin) in [
             ("mcp.server/tool name", "mcp_server_tool_name_"),
             ("", "tool_"),
             ("日本", "tool___"),
+            ("1st", "tool1st_"),
+            ("-a", "tool-a_"),
             (&"x".repeat(65), "xxxx"),
         ] {
             let fitted = fit(name);

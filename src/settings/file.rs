@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 pub const KEYS: &[&str] = &[
     "agent",
     "allow",
+    "api",
     "ask",
     "base-url",
     "beta",

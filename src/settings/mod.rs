@@ -9,6 +9,7 @@
 pub mod decide;
 pub mod deferred;
 pub mod file;
+pub mod groups;
 pub mod mistakes;
 pub mod place;
 pub mod values;

@@ -135,7 +135,7 @@ fn bash_completes_options_values_sessions_and_records() {
         ("claw-chat --pl", "--plain"),
         ("claw-rebuild --to a", "anthropic"),
         ("claw-rebuild --to = a", "anthropic"),
-        ("claw-rebuild --to = _", "anthropic openai ollama gemini"),
+        ("claw-rebuild --to = _", "anthropic openai responses ollama gemini"),
         ("claw-session sw", "switch"),
         ("claw-session --log json path --cr", "--create"),
         ("claw-session path wo", "work"),

@@ -274,7 +274,7 @@ fn an_invalid_file_is_reported_with_the_key_and_the_nearest_valid_one() {
 fn an_invalid_value_is_reported_with_its_place() {
     for (file, variable, why) in [
         (r#"{"window": -1}"#, ("A", ""), "invalid value '-1' for 'window' in '{}': not a whole number; write digits only, without a unit"),
-        (r#"{"provider": "x"}"#, ("A", ""), "invalid value 'x' for 'provider' in '{}': use anthropic, openai, ollama or offline"),
+        (r#"{"provider": "x"}"#, ("A", ""), "invalid value 'x' for 'provider' in '{}': use anthropic, openai, gemini, ollama or offline"),
         ("{}", ("CLAW_WINDOW", "8k"), "invalid value '8k' for CLAW_WINDOW: not a whole number; write digits only, without a unit"),
         ("{}", ("CLAW_ASK", "maybe"), "invalid value 'maybe' for CLAW_ASK: use true or false"),
         (r#"{"key-file": "k", "key-cmd": "c"}"#, ("A", ""), "'key-file' in '{}' and 'key-cmd' in '{}' exclude each other; unset one"),
@@ -426,7 +426,7 @@ fn an_invalid_value_is_not_written() {
         (&["set", "window", "-5"], 2, "invalid value '-5' for 'window': not a whole number; write digits only, without a unit"),
         (&["set", "window", ""], 2, "a value is required for 'window'"),
         (&["set", "ask", "maybe"], 2, "invalid value 'maybe' for 'ask': use true or false"),
-        (&["set", "provider", "x"], 2, "invalid value 'x' for 'provider': use anthropic, openai, ollama or offline"),
+        (&["set", "provider", "x"], 2, "invalid value 'x' for 'provider': use anthropic, openai, gemini, ollama or offline"),
         (&["set", "checkpoint-percents", "50,101"], 2, "invalid value '101' for 'checkpoint-percents': not a percentage"),
         (&["set", "model", "a", "b"], 2, "'model' takes one value; give one"),
         (&["set", "--profile", "p", "profile", "q"], 2, "a profile cannot select a profile; leave --profile out"),

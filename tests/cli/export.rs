@@ -50,7 +50,7 @@ fn errors_are_reported_as_by_claw_config_set() {
         ),
         (
             "-- provider x",
-            "claw-config: invalid value 'x' for 'provider': use anthropic, openai, ollama or offline\n",
+            "claw-config: invalid value 'x' for 'provider': use anthropic, openai, gemini, ollama or offline\n",
         ),
         ("-- ask perhaps", "claw-config: invalid value 'perhaps' for 'ask': use true or false\n"),
     ] {

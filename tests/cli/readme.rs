@@ -69,7 +69,7 @@ fn each_provider_can_be_configured() {
             Sandbox::new().sh(&script).assert().success();
         }
     }
-    assert_eq!(configured, 4, "the number of blocks that start claw-chat");
+    assert_eq!(configured, 5, "the number of blocks that start claw-chat");
 }
 
 /// Runs the commands in the text of the section "Coming from …", in a directory that has the files that they name.

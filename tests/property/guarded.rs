@@ -172,6 +172,7 @@ fn send(messages: &[Message<'_>], provider: &mut Provider, turn: &mut Turn) -> R
     let fitted = fit::fit(protocol, model, messages, provider.tools.as_deref());
     let request = ModelRequest {
         effort: None,
+        betas: "",
         author: None,
         model,
         max_tokens: 1000,

@@ -111,7 +111,8 @@ pub fn call(
     let known = known_window(args, model, log)?;
     let default_limit = known.map_or(MAX_TOKENS, default_output);
     let fitted = fit::fit(endpoint.protocol, &name, &messages, extras.tools.as_deref());
-    let author = Author::new(endpoint.protocol.name(), &endpoint.url, &name);
+    let betas = args.connection.beta.join(",");
+    let author = Author::new(endpoint.protocol.name(), &endpoint.base, &name);
     let request = ModelRequest {
         model: &name,
         max_tokens: args.window.max_tokens.unwrap_or(default_limit),
@@ -120,6 +121,7 @@ pub fn call(
         tools: fitted.tools.as_deref(),
         messages: &fitted.messages,
         effort: args.body.effort,
+        betas: &betas,
         author: Some(&author),
         stream: args.stream.is_some(),
         window: window(known, endpoint.provider),
@@ -270,7 +272,7 @@ fn dry_run(endpoint: &Endpoint, call: &ModelCall<'_, '_, '_>, log: Log) -> anyho
     if endpoint.provider == Provider::Offline {
         log.note("the offline provider would be called; this is the body for another provider");
     } else {
-        endpoint.shown().iter().for_each(|line| log.note(line));
+        endpoint.shown(call.request.stream).iter().for_each(|line| log.note(line));
     }
     let body = call::first_body(call).unwrap_or_else(|_| call.protocol.body(&call.request));
     let mut out = Output::open();
@@ -287,7 +289,7 @@ fn count(
     network: &mut Network<'_>,
 ) -> anyhow::Result<Exit> {
     let (endpoint, log) = (network.endpoint, network.log);
-    if endpoint.count_url.is_none() && endpoint.provider != Provider::Offline {
+    if endpoint.urls.count.is_none() && endpoint.provider != Provider::Offline {
         let text = format!(
             "{} cannot count the tokens of a request; use claw-estimate instead of --count",
             endpoint.provider.name()

@@ -109,9 +109,11 @@ impl Transport for Network<'_> {
     ) -> Result<(), Failure> {
         let endpoint = self.endpoint;
         self.sent_bytes = u64::try_from(body.len()).unwrap_or(u64::MAX);
-        let url = match (ask, &endpoint.count_url) {
+        let urls = &endpoint.urls;
+        let url = match (ask, &urls.count) {
             (Ask::Count, Some(url)) => url,
-            _ => &endpoint.url,
+            _ if request.stream => &urls.stream,
+            _ => &urls.reply,
         };
         if let AnswerSource::Replay(cassette) = self.source {
             let missed = |why| Failure::new(FailureClass::NotRecorded, "replay", why);

@@ -12,27 +12,8 @@ use crate::json::write::Members;
 use crate::messages::Message;
 use crate::process::{self, ChildLimits};
 use crate::record::content::Role;
+use crate::settings::groups::{PROVIDER, REQUEST};
 use crate::usage;
-
-/// Settings of the conversation's requests, which do not apply to a request for a summary.
-const REQUEST: [&str; 7] = [
-    "CLAW_SYSTEM",
-    "CLAW_TOOLS",
-    "CLAW_EXTRA",
-    "CLAW_TEMPERATURE",
-    "CLAW_EFFORT",
-    "CLAW_WINDOW",
-    "CLAW_MAX_TOKENS",
-];
-/// Settings of the conversation's provider, which must not be used for other providers.
-const PROVIDER: [&str; 6] = [
-    "CLAW_KEY_FILE",
-    "CLAW_KEY_CMD",
-    "CLAW_BASE_URL",
-    "CLAW_BETA",
-    "CLAW_MAX_TOKENS_FIELD",
-    "CLAW_INSECURE_HTTP",
-];
 
 /// A model that writes a summary, within limits.
 #[derive(Clone, Copy, Debug)]

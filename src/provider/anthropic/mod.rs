@@ -5,9 +5,11 @@ mod request;
 mod stream;
 
 use crate::json::Object;
-use crate::provider::api::Api;
+use crate::json::write::Members;
+use crate::provider::address::{self, Platform};
+use crate::provider::api::{Api, Urls};
 use crate::provider::collect::Collect;
-use crate::provider::{ModelRequest, Reply, address};
+use crate::provider::{ModelRequest, Reply};
 
 /// The default base URL.
 pub const BASE_URL: &str = "https://api.anthropic.com";
@@ -25,20 +27,48 @@ pub fn url(base: &str) -> String {
     format!("{}/v1/messages{query}", path.strip_suffix("/v1").unwrap_or(path))
 }
 
-/// The protocol.
-pub struct Anthropic;
+/// The protocol on a platform.
+pub struct Anthropic(pub Platform);
 
 impl Api for Anthropic {
-    fn url(&self, base: &str) -> String {
-        url(base)
-    }
-
-    fn count_url(&self, base: &str) -> Option<String> {
-        Some(address::with_ending(&url(base), "/count_tokens"))
+    /// The URLs on Vertex AI and Bedrock are those of `lib/vertex/_client.py` and `lib/bedrock/_client.py` in anthropic 2.14.0.
+    fn urls(&self, base: &str, model: &str) -> Urls {
+        let name = address::segment(model);
+        match self.0 {
+            Platform::Own => {
+                let url = url(base);
+                let count = address::with_ending(&url, "/count_tokens");
+                Urls::same(url, Some(count))
+            }
+            Platform::Vertex => {
+                let (models, query) = address::vertex_parent(base, "anthropic");
+                Urls {
+                    reply: format!("{models}/{name}:rawPredict{query}"),
+                    stream: format!("{models}/{name}:streamRawPredict{query}"),
+                    count: Some(format!("{models}/count-tokens:rawPredict{query}")),
+                }
+            }
+            Platform::Bedrock => {
+                let (path, query) = address::split_query(base);
+                let path = path.find("/model/").map_or(path, |at| &path[..at]);
+                Urls {
+                    reply: format!("{path}/model/{name}/invoke{query}"),
+                    stream: format!("{path}/model/{name}/invoke-with-response-stream{query}"),
+                    count: None,
+                }
+            }
+        }
     }
 
     fn body(&self, request: &ModelRequest<'_, '_>) -> String {
-        request::body(request)
+        request::body(request, self.0)
+    }
+
+    /// Vertex AI takes the model in the body of a counting request, because it is not in the URL.
+    fn count_body(&self, body: &Object<'_>, model: &str) -> String {
+        let is_left_out = |name: &str| matches!(name, "max_tokens" | "model");
+        let members = body.members().filter(|member| !is_left_out(&member.name()));
+        members.fold(Members::new().string("model", model), Members::member).into_json()
     }
 
     fn read(&self, answer: &Object<'_>) -> Result<Reply, String> {

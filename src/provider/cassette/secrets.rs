@@ -16,7 +16,7 @@ const BEGIN: &str = r"(?:\\[bfnrt]|(?-u:\b))";
 
 /// The kinds of secrets: a name, a flag (true if a secret must start at the beginning of a word), and a pattern.
 /// Ordinary text (`risk-...`, `Bearer $KEY`) must not match, because a match stops the recording.
-const KINDS: [(&str, bool, &str); 22] = [
+const KINDS: [(&str, bool, &str); 25] = [
     ("an Anthropic key", false, r"sk-ant-[A-Za-z0-9_-]{10}"),
     ("an OpenRouter key", false, r"sk-or-v1-[A-Za-z0-9]{10}"),
     ("an API key", true, r"sk-[A-Za-z0-9_-]{20}"),
@@ -29,6 +29,9 @@ const KINDS: [(&str, bool, &str); 22] = [
         r#"(?i:aws_secret_access_key|SecretAccessKey)["' ]*[:=]["' ]*[A-Za-z0-9/+]{40}"#,
     ),
     ("a Google key", true, r"AIza[A-Za-z0-9_-]{35}"),
+    ("a Google key", true, r"AQ\.[A-Za-z0-9_-]{30}"),
+    ("a Bedrock key", true, r"ABSK[A-Za-z0-9+/=]{40}"),
+    ("a Bedrock key", true, r"bedrock-api-key-[A-Za-z0-9+/=]{40}"),
     ("a Google token", true, r"ya29\.[A-Za-z0-9_-]{20}"),
     ("a Groq key", true, r"gsk_[A-Za-z0-9]{20}"),
     ("an xAI key", true, r"xai-[A-Za-z0-9]{20}"),
@@ -125,7 +128,7 @@ mod tests {
     }
 
     /// One sample of each kind, assembled at run time so that secret scanners do not report this file.
-    fn samples() -> [String; 22] {
+    fn samples() -> [String; 25] {
         let tail = |count: usize| "A1b2".repeat(10)[..count].to_owned();
         [
             format!("sk-ant-{}", tail(10)),
@@ -136,6 +139,9 @@ mod tests {
             format!("AKIA{}", tail(16).to_uppercase()),
             format!("aws_secret_access_key = '{}", tail(40)),
             format!("AIza{}", tail(35)),
+            format!("AQ.{}", tail(30)),
+            format!("ABSK{}", tail(40)),
+            format!("bedrock-api-key-{}", tail(40)),
             format!("ya29.{}", tail(20)),
             format!("gsk_{}", tail(20)),
             format!("xai-{}", tail(20)),

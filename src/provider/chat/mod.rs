@@ -5,28 +5,19 @@ mod request;
 mod stream;
 
 use crate::json::Object;
-use crate::provider::address::{self, Address};
-use crate::provider::api::Api;
+use crate::provider::address;
+use crate::provider::api::{Api, Urls};
 use crate::provider::collect::Collect;
 use crate::provider::{ModelRequest, Reply};
 pub(super) use request::message;
 
 /// The default base URL.
 pub const BASE_URL: &str = "https://api.openai.com/v1";
-/// The path of the endpoint.
-const ENDPOINT: &str = "/chat/completions";
 
-/// Returns the URL of the endpoint. The base URL may end in a slash or be the endpoint itself; a query stays at the
-/// end. `/v1` is inserted unless the path or the query contains a version: `https://host`, `https://host/v1/`,
-/// `https://host/api/v1` and `https://host/openai/deployments/x?api-version=1` all work.
+/// Returns the URL of the endpoint.
 #[must_use]
 pub fn url(base: &str) -> String {
-    let Address { path, query, .. } = Address::parse(base);
-    if path.trim_end_matches('/').ends_with(ENDPOINT) {
-        return base.to_owned();
-    }
-    let has_version = path.split('/').any(is_version) || query.contains("api-version=");
-    address::with_ending(base, &format!("{}{ENDPOINT}", if has_version { "" } else { "/v1" }))
+    address::openai_url(base, address::CHAT)
 }
 
 /// Returns the name of the output limit for `model`, judging only by the model's name and not by the host. From `o1`
@@ -51,23 +42,14 @@ pub const LIMIT_NAME: &str = "max_tokens";
 /// The newer name of the output limit.
 pub const NEWER_LIMIT_NAME: &str = "max_completion_tokens";
 
-/// Returns true if a segment of a path is a version, such as `v1`, `v4` or `v1beta`.
-fn is_version(segment: &str) -> bool {
-    let number = segment.strip_prefix('v').unwrap_or_default();
-    number.starts_with(|first: char| first.is_ascii_digit())
-        && number.chars().all(|c| c.is_ascii_alphanumeric())
-}
-
 /// The protocol.
 pub struct Chat;
 
 impl Api for Chat {
-    fn url(&self, base: &str) -> String {
-        url(base)
-    }
-
-    fn count_url(&self, base: &str) -> Option<String> {
-        Some(address::with_ending(&url(base), "/input_tokens"))
+    fn urls(&self, base: &str, _: &str) -> Urls {
+        let url = url(base);
+        let count = address::with_ending(&url, "/input_tokens");
+        Urls::same(url, Some(count))
     }
 
     fn body(&self, request: &ModelRequest<'_, '_>) -> String {

@@ -4,13 +4,10 @@ use crate::json::write::{self, Members};
 use crate::provider::ModelRequest;
 use crate::provider::effort::Effort;
 use crate::provider::turns::{self, ChatCall, ChatTurn, UserPart};
-use crate::record;
 use std::borrow::Cow;
 
 /// The maximum length of a tool call's id, in characters. Other providers generate longer ids, which OpenAI rejects.
 const ID_LENGTH: usize = 40;
-/// The length of a [`record::digest`], in characters.
-const DIGEST_LENGTH: usize = 16;
 
 /// Returns the body of a request. The same request always gives the same bytes. The name of the output limit depends
 /// on the host and the model, so the request supplies it.
@@ -60,7 +57,7 @@ pub(in crate::provider) fn message(turn: &ChatTurn<'_>) -> String {
 fn content(parts: &[UserPart<'_>]) -> String {
     let texts = parts.iter().map(|part| match part {
         UserPart::Text(raw) => Some(*raw),
-        UserPart::Image { .. } | UserPart::Link(_) => None,
+        _ => None,
     });
     let texts: Option<Vec<&str>> = texts.collect();
     if let Some(texts) = texts {
@@ -69,13 +66,11 @@ fn content(parts: &[UserPart<'_>]) -> String {
     let image = |url: &str| {
         Members::of_type("image_url").object("image_url", |it| it.raw("url", url)).into_json()
     };
-    write::list(parts.iter().map(|part| match part {
-        UserPart::Text(raw) => Members::of_type("text").raw("text", raw).into_json(),
-        UserPart::Link(url) => image(url),
-        UserPart::Image { media_type, data } => {
-            let (media_type, data) = (turns::inner(media_type), turns::inner(data));
-            image(&format!(r#""data:{media_type};base64,{data}""#))
-        }
+    write::list(parts.iter().filter_map(|part| match part {
+        UserPart::Text(raw) => Some(Members::of_type("text").raw("text", raw).into_json()),
+        UserPart::Link(url) => Some(image(url)),
+        UserPart::Image { media_type, data } => Some(image(&turns::data_url(media_type, data))),
+        UserPart::File { .. } | UserPart::FileLink(_) => None,
     }))
 }
 
@@ -88,14 +83,8 @@ fn call(call: &ChatCall<'_>) -> String {
         .into_json()
 }
 
-/// Shortens a tool call's id to [`ID_LENGTH`]. A long id keeps its beginning, followed by a digest of all of it, so
-/// that ids stay distinct.
 fn short(id: &str) -> Cow<'_, str> {
-    if id.chars().count() <= ID_LENGTH {
-        return Cow::Borrowed(id);
-    }
-    let begin: String = id.chars().take(ID_LENGTH - DIGEST_LENGTH).collect();
-    Cow::Owned(begin + &record::digest(id))
+    turns::short_id(id, ID_LENGTH)
 }
 
 #[cfg(test)]

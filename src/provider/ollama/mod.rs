@@ -9,7 +9,7 @@ mod stream;
 pub mod truncated;
 
 use crate::json::Object;
-use crate::provider::api::Api;
+use crate::provider::api::{Api, Urls};
 use crate::provider::collect::Collect;
 use crate::provider::{ModelRequest, Reply, address};
 pub(super) use request::message;
@@ -36,12 +36,8 @@ pub fn url(base: &str) -> String {
 pub struct Ollama;
 
 impl Api for Ollama {
-    fn url(&self, base: &str) -> String {
-        url(base)
-    }
-
-    fn count_url(&self, _: &str) -> Option<String> {
-        None
+    fn urls(&self, base: &str, _: &str) -> Urls {
+        Urls::same(url(base), None)
     }
 
     fn body(&self, request: &ModelRequest<'_, '_>) -> String {

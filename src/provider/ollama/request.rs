@@ -61,6 +61,7 @@ fn user(parts: &[UserPart<'_>]) -> Members {
         match part {
             UserPart::Text(raw) | UserPart::Link(raw) => texts.push(*raw),
             UserPart::Image { data, .. } => images.push(*data),
+            UserPart::File { .. } | UserPart::FileLink(_) => {}
         }
     }
     Members::new().string("role", "user").raw("content", &turns::joined(&texts)).optional(

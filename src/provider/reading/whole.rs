@@ -76,11 +76,18 @@ pub(super) fn is_error(object: &Object<'_>) -> bool {
         || object.string("type").as_deref() == Some("error")
         || object.string("object").as_deref() == Some("error")
         || choice_error(object).is_some()
+        || failed_response(object).is_some()
 }
 
 /// Returns the object that describes the error.
 pub(super) fn error_of(object: &Object<'_>) -> String {
-    choice_error(object).unwrap_or(object.text()).to_owned()
+    let inner = choice_error(object).or_else(|| failed_response(object));
+    inner.unwrap_or(object.text()).to_owned()
+}
+
+/// Returns the response of the event that says that it failed, in a stream of the Responses API.
+fn failed_response<'a>(object: &Object<'a>) -> Option<&'a str> {
+    object.get("response").filter(|_| object.string("type").as_deref() == Some("response.failed"))
 }
 
 /// Returns the first choice of a chat completion, if it holds an error.

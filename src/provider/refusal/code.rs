@@ -75,6 +75,13 @@ pub(super) const CODES: &[Code] = &[
     code("type-ramp_limit_exceeded", RateLimit),
     code("type-RESOURCE_EXHAUSTED", RateLimit),
     code("type-ThrottlingException", RateLimit),
+    // Bedrock's exceptions in a stream, whose names begin with a small letter there (Amazon's reference of
+    // InvokeModelWithResponseStream, 2026-11-28)
+    code("type-throttlingException", RateLimit),
+    code("type-serviceUnavailableException", Overloaded),
+    code("type-internalServerException", Server),
+    code("type-modelStreamErrorException", Server),
+    code("type-modelTimeoutException", Server),
     code("type-overloaded_error", Overloaded),
     code("type-engine_overloaded_error", Overloaded),
     code("type-unavailable_error", Overloaded),

@@ -1,7 +1,7 @@
 //! Where the messages of chat completions come from: for each message that [`super::turns`] makes, the message and the
 //! blocks of which it is made. A refusal names places in the body, and this maps them back.
 
-use super::{not_blank, parts};
+use super::{not_blank, objects, parts};
 use crate::json::{Object, elements};
 use crate::messages::Message;
 use crate::provider::refusal::place::Place;
@@ -89,11 +89,6 @@ fn assistant(message: usize, content: &Content<'_>) -> Option<TurnOrigin> {
     };
     let whole = Place { message, block, ..Place::default() };
     (!texts.is_empty() || !calls.is_empty()).then_some(TurnOrigin::Assistant(whole, calls))
-}
-
-fn objects<'m>(content: &'m Content<'_>) -> impl Iterator<Item = (usize, Object<'m>)> {
-    let blocks = content.blocks().iter().enumerate();
-    blocks.filter_map(|(number, block)| Some((number, Object::parse(block.raw.as_ref()).ok()?)))
 }
 
 #[cfg(test)]

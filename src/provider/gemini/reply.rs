@@ -1,0 +1,303 @@
+//! Reads an answer. A streaming answer is a list of answers, each with the next parts.
+
+use crate::json::write::{Members, opening};
+use crate::json::{Object, elements, on_one_line};
+use crate::provider::Reply;
+use crate::provider::collect::{Collect, RawString, Remaining, Unfinished, bounded, call_block};
+
+/// Reads a complete answer.
+///
+/// # Errors
+/// Returns what is missing, or why the answer cannot be used, phrased to follow "the answer".
+pub(super) fn read(answer: &Object<'_>) -> Result<Reply, String> {
+    if candidate(answer).is_none() && answer.get("promptFeedback").is_none() {
+        return Err("has no candidates".to_owned());
+    }
+    let mut stream = Box::<GeminiStream>::default();
+    stream.take(answer, &mut |_| {})?;
+    stream.finish().map_err(|unfinished| unfinished.why)
+}
+
+/// A streaming answer.
+#[derive(Default)]
+pub struct GeminiStream {
+    reply: Reply,
+    /// The blocks that are complete, without the ids of calls that have none.
+    blocks: Vec<String>,
+    /// The text that may go on in the next part.
+    text: RawString,
+    /// The finish reason, or the reason why the prompt was blocked, as Google names it.
+    reason: Option<String>,
+    /// What Google says about the reason.
+    message: Option<String>,
+}
+
+impl Collect for GeminiStream {
+    fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String> {
+        let text = |name: &str| data.string(name).map(Into::into);
+        self.reply.model = self.reply.model.take().or_else(|| text("modelVersion"));
+        if let Some(usage) = data.get("usageMetadata") {
+            self.reply.usage = Some(on_one_line(usage));
+        }
+        let blocked = data.get("promptFeedback").and_then(|raw| Object::parse(raw).ok());
+        if let Some(reason) = blocked.and_then(|it| it.string("blockReason").map(Into::into)) {
+            self.reason = Some(reason);
+        }
+        let Some(candidate) = candidate(data) else { return Ok(()) };
+        let content = candidate.get("content").and_then(|raw| Object::parse(raw).ok());
+        let parts = content.and_then(|it| elements(it.get("parts")?)).unwrap_or_default();
+        for part in parts {
+            bounded(self.blocks.len())?;
+            self.part(part, show)?;
+        }
+        if let Some(reason) = candidate.string("finishReason").filter(|it| !it.is_empty()) {
+            self.reason = Some(reason.into());
+            self.message = candidate.string("finishMessage").map(Into::into);
+        }
+        Ok(())
+    }
+
+    fn remaining(&self) -> Remaining {
+        // More usage may follow.
+        if self.reason.is_some() { Remaining::Optional } else { Remaining::Required }
+    }
+
+    fn shown(mut self: Box<Self>) -> Reply {
+        self.end_text();
+        let is_text = |block: &String| block.starts_with(opening!("type": "text", "text"));
+        let blocks = self.blocks.into_iter().filter(is_text).collect();
+        Reply { blocks, ..self.reply }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Reply, Unfinished> {
+        self.end_text();
+        let Some(reason) = self.reason.take() else { return Err(Unfinished::cut(self.shown())) };
+        let has_calls =
+            self.blocks.iter().any(|block| block.starts_with(opening!("type": "tool_use", "id")));
+        match stop_reason(&reason, has_calls) {
+            Some(word) => {
+                let stop_reason = Some(word.to_owned());
+                Ok(Reply { blocks: self.blocks, stop_reason, ..self.reply })
+            }
+            None => {
+                let said = self.message.take().map_or(String::new(), |it| format!(": {it}"));
+                let why = format!("ended with {reason}{said}");
+                Err(Unfinished { why, shown: self.shown() })
+            }
+        }
+    }
+}
+
+impl GeminiStream {
+    /// Takes a part. A signature is kept before the part that it belongs to; a part that is neither text nor a call is kept
+    /// whole.
+    fn part(&mut self, raw: &str, show: &mut dyn FnMut(&str)) -> Result<(), String> {
+        let Ok(part) = Object::parse(raw) else { return Ok(()) };
+        let signature = part.get("thoughtSignature").filter(|raw| raw.len() > 2);
+        let text = part.get("text").filter(|_| !part.is_true("thought"));
+        let call = part.get("functionCall").and_then(|raw| Object::parse(raw).ok());
+        let is_empty = |text: &str| text.len() <= 2;
+        if text.is_some_and(|text| !is_empty(text)) || call.is_some() {
+            if let Some(signature) = signature {
+                self.end_text();
+                let block = Members::of_type("reasoning").raw("thoughtSignature", signature);
+                self.blocks.push(block.into_json());
+            }
+        } else if text.is_some() && signature.is_none() {
+            return Ok(());
+        }
+        match (text, call) {
+            (Some(text), None) if !is_empty(text) => {
+                show(&self.text.add(Some(text)));
+                // Text without a signature must not be joined to it.
+                if signature.is_some() {
+                    self.end_text();
+                }
+            }
+            (_, Some(call)) => {
+                self.end_text();
+                self.call(&call)?;
+            }
+            _ => {
+                self.end_text();
+                self.other(&part);
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, call: &Object<'_>) -> Result<(), String> {
+        let name = call.string("name").filter(|name| !name.is_empty());
+        let name = name.ok_or("has a tool call without a name")?;
+        let id = call.string("id").filter(|id| !id.is_empty());
+        let id = id.map_or_else(|| format!("call_{}", self.blocks.len() + 1), Into::into);
+        self.blocks.push(call_block(&id, &name, call.get("args").unwrap_or_default())?);
+        Ok(())
+    }
+
+    /// Keeps a thought, or what Google's own tools did. Media are not kept.
+    fn other(&mut self, part: &Object<'_>) {
+        if part.get("inlineData").is_some() {
+            self.blocks.push(Members::of_type("text").string("text", "[image]").into_json());
+            self.reply.left_out.push("image".to_owned());
+            return;
+        }
+        let block = Members::of_type("reasoning").raw("part", &on_one_line(part.text()));
+        self.blocks.push(block.into_json());
+    }
+
+    /// Ends the text block.
+    fn end_text(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        if !text.is_empty() {
+            let begin = concat!(opening!("type": "text", "text"), "\"");
+            self.blocks.push(text.into_between(begin, "\"}"));
+        }
+    }
+}
+
+/// Returns the first candidate.
+fn candidate<'a>(answer: &Object<'a>) -> Option<Object<'a>> {
+    Object::parse(elements(answer.get("candidates")?)?.first()?).ok()
+}
+
+/// Returns Anthropic's word for a finish reason or for the reason why a prompt was blocked (`FinishReason` and
+/// `BlockedReason` in `types.py` of google-genai 3.6.1; here in small letters); `None` if the answer cannot be used, because the
+/// model made a call that is not one, or failed.
+fn stop_reason(reason: &str, has_calls: bool) -> Option<&str> {
+    Some(match reason.to_ascii_lowercase().as_str() {
+        "stop" if has_calls => "tool_use",
+        "stop" | "finish_reason_unspecified" => "end_turn",
+        "max_tokens" | "continuation" => "max_tokens",
+        "safety"
+        | "recitation"
+        | "language"
+        | "blocklist"
+        | "prohibited_content"
+        | "spii"
+        | "image_safety"
+        | "image_prohibited_content"
+        | "image_recitation"
+        | "model_armor"
+        | "jailbreak"
+        | "escalation"
+        | "pup_limited_disabled"
+        | "blocked_reason_unspecified" => "refusal",
+        "malformed_function_call"
+        | "unexpected_tool_call"
+        | "too_many_tool_calls"
+        | "missing_thought_signature"
+        | "malformed_response"
+        | "other"
+        | "image_other"
+        | "no_image" => return None,
+        _ => reason,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+    use crate::provider::Failure;
+    use crate::provider::protocol::Protocol;
+    use crate::provider::recorded;
+
+    const PARTS: [&str; 6] = [
+        r#"{"text":"hm","thought":true}"#,
+        r#"{"text":"日本 "}"#,
+        r#"{"text":"\ud83d\ude00"}"#,
+        r#"{"text":"signed","thoughtSignature":"c2ln"}"#,
+        r#"{"functionCall":{"name":"f","args":{"x": 1e2}},"thoughtSignature":"c2ln"}"#,
+        r#"{"functionCall":{"id":"b","name":"g"}}"#,
+    ];
+    const USAGE: &str = r#"{"promptTokenCount":9,"cachedContentTokenCount":4,"candidatesTokenCount":2,"thoughtsTokenCount":3}"#;
+
+    fn answer(parts: &[&str], reason: &str) -> String {
+        let reason = match reason {
+            "" => String::new(),
+            reason => format!(r#","finishReason":"{reason}""#),
+        };
+        format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{}],"role":"model"}}{reason},"index":0}}],"usageMetadata":{USAGE},"modelVersion":"m"}}"#,
+            parts.join(",")
+        )
+    }
+
+    fn stream() -> String {
+        let mut text = String::new();
+        for (number, part) in PARTS.iter().enumerate() {
+            let reason = if number + 1 == PARTS.len() { "STOP" } else { "" };
+            text += &format!("data: {}\r\n\r\n", answer(&[part], reason));
+        }
+        text
+    }
+
+    fn streamed(text: &str, size: usize) -> (Result<Reply, Failure>, String) {
+        recorded::read(Protocol::Gemini, "text/event-stream", text.as_bytes(), size)
+    }
+
+    #[test]
+    fn a_stream_split_anywhere_gives_the_same_reply_as_a_complete_answer() {
+        let expected = read(&Object::parse(&answer(&PARTS, "STOP")).unwrap()).unwrap();
+        let blocks = [
+            r#"{"type":"reasoning","part":{"text":"hm","thought":true}}"#,
+            r#"{"type":"text","text":"日本 \ud83d\ude00"}"#,
+            r#"{"type":"reasoning","thoughtSignature":"c2ln"}"#,
+            r#"{"type":"text","text":"signed"}"#,
+            r#"{"type":"reasoning","thoughtSignature":"c2ln"}"#,
+            r#"{"type":"tool_use","id":"call_6","name":"f","input":{"x": 1e2}}"#,
+            r#"{"type":"tool_use","id":"b","name":"g","input":{}}"#,
+        ];
+        assert_eq!(expected.blocks, blocks);
+        assert_eq!(
+            (expected.stop_reason.as_deref(), expected.usage.as_deref()),
+            (Some("tool_use"), Some(USAGE))
+        );
+        let stream = stream();
+        for size in 1..=stream.len() {
+            let (reply, shown) = streamed(&stream, size);
+            assert_eq!(reply.unwrap(), expected, "{size}");
+            assert_eq!(shown, "日本 😀signed");
+        }
+        for at in (0..stream.rfind("data:").unwrap()).filter(|at| stream.is_char_boundary(*at)) {
+            let failure = streamed(&stream[..at], 7).0.unwrap_err();
+            assert_eq!((failure.exit(), failure.retryable), (Exit::Unavailable, true), "{at}");
+        }
+    }
+
+    #[test]
+    fn every_finish_reason_has_a_meaning() {
+        let part = r#"{"text":"a"}"#;
+        for (reason, expected) in [
+            ("STOP", Some("end_turn")),
+            ("MAX_TOKENS", Some("max_tokens")),
+            ("CONTINUATION", Some("max_tokens")),
+            ("SAFETY", Some("refusal")),
+            ("MODEL_ARMOR", Some("refusal")),
+            ("MALFORMED_FUNCTION_CALL", None),
+            ("MISSING_THOUGHT_SIGNATURE", None),
+            ("OTHER", None),
+            ("SOMETHING_NEW", Some("SOMETHING_NEW")),
+        ] {
+            let reply = read(&Object::parse(&answer(&[part], reason)).unwrap());
+            let word = reply.as_ref().ok().and_then(|reply| reply.stop_reason.as_deref());
+            assert_eq!(word, expected, "{reason}");
+            assert!(reply.is_ok() || reply.unwrap_err().contains(reason), "{reason}");
+        }
+        let blocked =
+            r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":3}}"#;
+        let reply = read(&Object::parse(blocked).unwrap()).unwrap();
+        assert_eq!((reply.stop_reason.as_deref(), reply.blocks.len()), (Some("refusal"), 0));
+        assert!(read(&Object::parse("{}").unwrap()).is_err());
+    }
+
+    #[test]
+    fn an_error_in_a_stream_is_a_refusal() {
+        let error =
+            r#"{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}"#;
+        let text = format!("data: {}\n\ndata: {error}\n\n", answer(&PARTS[1..2], ""));
+        let failure = streamed(&text, 7).0.unwrap_err();
+        assert!(failure.retryable && failure.message.contains("overloaded"), "{failure}");
+    }
+}
