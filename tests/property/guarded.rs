@@ -42,12 +42,18 @@ impl Provider {
         match self.form {
             Form::Anthropic => Protocol::Anthropic,
             Form::Chat | Form::Mistral => Protocol::Chat,
+            Form::Responses => Protocol::Responses,
+            Form::Gemini => Protocol::Gemini,
             Form::Ollama => Protocol::Ollama,
         }
     }
 
     fn model(&self) -> &'static str {
-        if self.form == Form::Mistral { "mistral-large" } else { "m" }
+        match self.form {
+            Form::Mistral => "mistral-large",
+            Form::Gemini => "gemini-3.5-flash",
+            _ => "m",
+        }
     }
 
     /// Returns the limit on bytes that is documented for the provider.
@@ -62,6 +68,12 @@ impl Provider {
             }
             Form::Chat | Form::Mistral => {
                 r#"{"choices":[{"message":{"role":"assistant","content":"I see."},"finish_reason":"stop"}]}"#
+            }
+            Form::Responses => {
+                r#"{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I see."}]}]}"#
+            }
+            Form::Gemini => {
+                r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"I see."}]},"finishReason":"STOP"}]}"#
             }
             Form::Ollama => {
                 r#"{"message":{"role":"assistant","content":"I see."},"done":true,"done_reason":"stop"}"#

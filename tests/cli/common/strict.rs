@@ -21,12 +21,17 @@ pub enum Form {
     Chat,
     /// Chat completions of Mistral.
     Mistral,
+    /// OpenAI's Responses API.
+    Responses,
+    /// Gemini's API.
+    Gemini,
     /// Ollama's native API.
     Ollama,
 }
 
 /// All forms.
-pub const FORMS: [Form; 4] = [Form::Anthropic, Form::Chat, Form::Mistral, Form::Ollama];
+pub const FORMS: [Form; 6] =
+    [Form::Anthropic, Form::Chat, Form::Mistral, Form::Responses, Form::Gemini, Form::Ollama];
 
 /// A part of a request, and where it is.
 struct Part {
@@ -37,11 +42,26 @@ struct Part {
 
 enum Kind {
     Text(String),
-    Image { media_type: Option<String>, data: String },
-    Document { media_type: String, data: String },
-    Call { id: String, name: String, input: Value },
-    Result { id: String },
-    Thinking { signature: Option<String> },
+    Image {
+        media_type: Option<String>,
+        data: String,
+    },
+    Document {
+        media_type: String,
+        data: String,
+    },
+    Call {
+        id: String,
+        name: String,
+        input: Value,
+    },
+    Result {
+        id: String,
+    },
+    /// Thinking, or a reasoning item. It is refused without a signature of the provider's own.
+    Thinking {
+        signature: Option<String>,
+    },
     Unknown,
 }
 
@@ -89,8 +109,15 @@ fn at(rule: &'static str, place: Option<&str>, why: impl Into<String>) -> Broken
 /// Returns the parts of all messages.
 fn parts(form: Form, body: &Value) -> Vec<Part> {
     let mut parts = Vec::new();
-    for (m, message) in body["messages"].as_array().into_iter().flatten().enumerate() {
+    let list = match form {
+        Form::Responses => &body["input"],
+        Form::Gemini => &body["contents"],
+        _ => &body["messages"],
+    };
+    for (m, message) in list.as_array().into_iter().flatten().enumerate() {
         match form {
+            Form::Responses => responses(m, message, &mut parts),
+            Form::Gemini => gemini(m, message, &mut parts),
             Form::Anthropic => anthropic(m, message, &mut parts),
             Form::Chat | Form::Mistral => chat(m, message, &mut parts),
             Form::Ollama => ollama(m, message, &mut parts),
@@ -182,6 +209,105 @@ fn chat(m: usize, message: &Value, parts: &mut Vec<Part>) {
     }
 }
 
+/// Adds the parts of an item.
+fn responses(i: usize, item: &Value, parts: &mut Vec<Part>) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let place = format!("input[{i}]");
+    let (content, inner) = match item["type"].as_str().unwrap_or("message") {
+        "message" => (&item["content"], "content"),
+        "function_call_output" => {
+            let kind = Kind::Result { id: text(&item["call_id"]) };
+            parts.push(Part { place: place.clone(), kind });
+            (&item["output"], "output")
+        }
+        kind => {
+            let kind = match kind {
+                "function_call" => Kind::Call {
+                    id: text(&item["call_id"]),
+                    name: text(&item["name"]),
+                    input: serde_json::from_str(&text(&item["arguments"])).unwrap_or(Value::Null),
+                },
+                "reasoning" => {
+                    let signature = item["encrypted_content"].as_str().map(str::to_owned);
+                    Kind::Thinking { signature }
+                }
+                _ => Kind::Unknown,
+            };
+            return parts.push(Part { place, kind });
+        }
+    };
+    // The output of a call may be empty.
+    if let Some(words) = content.as_str().filter(|words| inner == "content" || !words.is_empty()) {
+        parts.push(Part { place: place.clone(), kind: Kind::Text(words.to_owned()) });
+    }
+    for (p, part) in content.as_array().into_iter().flatten().enumerate() {
+        let kind = match part["type"].as_str().unwrap_or_default() {
+            "input_text" if item["role"] != "assistant" => Kind::Text(text(&part["text"])),
+            "output_text" if item["role"] == "assistant" => Kind::Text(text(&part["text"])),
+            "input_image" if !part["detail"].is_string() => Kind::Unknown,
+            "input_image" => file_of(&text(&part["image_url"]), true),
+            "input_file" if part["file_url"].is_string() => Kind::Text("a link".to_owned()),
+            "input_file" if !part["filename"].is_string() => Kind::Unknown,
+            "input_file" => file_of(&text(&part["file_data"]), false),
+            _ => Kind::Unknown,
+        };
+        parts.push(Part { place: format!("{place}.{inner}[{p}]"), kind });
+    }
+}
+
+/// Returns the file in an address that begins with `data:`.
+fn file_of(url: &str, is_image: bool) -> Kind {
+    let Some((media_type, data)) =
+        url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"))
+    else {
+        return Kind::Text("a link".to_owned());
+    };
+    let (media_type, data) = (media_type.to_owned(), data.to_owned());
+    match is_image {
+        true => Kind::Image { media_type: Some(media_type), data },
+        false => Kind::Document { media_type, data },
+    }
+}
+
+/// Adds the parts of a message.
+fn gemini(c: usize, message: &Value, parts: &mut Vec<Part>) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    for (p, part) in message["parts"].as_array().into_iter().flatten().enumerate() {
+        let (call, response, file) =
+            (&part["functionCall"], &part["functionResponse"], &part["inlineData"]);
+        let kind = if let Some(words) = part["text"].as_str() {
+            match part["thought"] == true {
+                true => Kind::Thinking {
+                    signature: part["thoughtSignature"].as_str().map(str::to_owned),
+                },
+                false => Kind::Text(words.to_owned()),
+            }
+        } else if call.is_object() {
+            Kind::Call {
+                id: text(&call["id"]),
+                name: text(&call["name"]),
+                input: call["args"].clone(),
+            }
+        } else if response.is_object()
+            && response["response"].is_object()
+            && response["name"].is_string()
+        {
+            Kind::Result { id: text(&response["id"]) }
+        } else if file.is_object() {
+            let (media_type, data) = (text(&file["mimeType"]), text(&file["data"]));
+            match media_type.starts_with("image/") {
+                true => Kind::Image { media_type: Some(media_type), data },
+                false => Kind::Document { media_type, data },
+            }
+        } else if part["fileData"].is_object() {
+            Kind::Text("a link".to_owned())
+        } else {
+            Kind::Unknown
+        };
+        parts.push(Part { place: format!("contents[{c}].parts[{p}]"), kind });
+    }
+}
+
 fn ollama(m: usize, message: &Value, parts: &mut Vec<Part>) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let place = format!("messages[{m}]");
@@ -199,6 +325,10 @@ fn ollama(m: usize, message: &Value, parts: &mut Vec<Part>) {
 
 fn tool_names(body: &Value) -> HashSet<String> {
     let tools = body["tools"].as_array().into_iter().flatten();
+    let tools = tools.flat_map(|tool| match tool["functionDeclarations"].as_array() {
+        Some(functions) => functions.iter().collect(),
+        None => vec![tool],
+    });
     let name = |tool: &Value| {
         let name = tool["name"].as_str().or_else(|| tool["function"]["name"].as_str());
         name.map(str::to_owned)
@@ -207,15 +337,25 @@ fn tool_names(body: &Value) -> HashSet<String> {
 }
 
 fn is_name(form: Form, name: &str) -> bool {
-    let most = if form == Form::Anthropic { 128 } else { 64 };
+    let most = if matches!(form, Form::Anthropic | Form::Gemini) { 128 } else { 64 };
     let is_fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    (1..=most).contains(&name.len()) && name.chars().all(is_fine)
+    let begins = |c: char| form != Form::Gemini || c.is_ascii_alphabetic() || c == '_';
+    (1..=most).contains(&name.len()) && name.chars().all(is_fine) && name.starts_with(begins)
 }
 
 /// Checks the definitions of tools.
 fn definitions(form: Form, body: &Value) -> Option<Broken> {
-    for (t, tool) in body["tools"].as_array().into_iter().flatten().enumerate() {
+    let list = match form {
+        Form::Gemini => &body["tools"][0]["functionDeclarations"],
+        _ => &body["tools"],
+    };
+    for (t, tool) in list.as_array().into_iter().flatten().enumerate() {
         let (name, schema, place) = match form {
+            Form::Responses => (&tool["name"], &tool["parameters"], format!("tools[{t}]")),
+            Form::Gemini => {
+                let place = format!("tools[0].function_declarations[{t}]");
+                (&tool["name"], &tool["parametersJsonSchema"], place)
+            }
             Form::Anthropic => (&tool["name"], &tool["input_schema"], format!("tools.{t}")),
             _ => {
                 let function = &tool["function"];
@@ -283,7 +423,8 @@ fn is_id(form: Form, id: &str) -> bool {
         Form::Mistral => id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()),
         Form::Anthropic => (1..=most).contains(&id.len()) && id.chars().all(is_fine),
         Form::Chat => (1..=most).contains(&id.chars().count()),
-        Form::Ollama => true,
+        Form::Responses => (1..=64).contains(&id.chars().count()),
+        Form::Gemini | Form::Ollama => true,
     }
 }
 
@@ -365,12 +506,20 @@ fn together(form: Form, body: &Value, parts: &[Part], window: usize) -> Option<B
         let why = format!("A maximum of {MOST_MEDIA} PDF pages may be provided.");
         return Some(at("document-pages", None, why));
     }
-    let messages: Vec<&Value> = body["messages"].as_array().into_iter().flatten().collect();
-    if form == Form::Anthropic {
+    let list = match form {
+        Form::Responses => &body["input"],
+        Form::Gemini => &body["contents"],
+        _ => &body["messages"],
+    };
+    let messages: Vec<&Value> = list.as_array().into_iter().flatten().collect();
+    if matches!(form, Form::Anthropic | Form::Gemini) {
         let roles: Vec<&str> = messages.iter().filter_map(|it| it["role"].as_str()).collect();
         if roles.first() != Some(&"user") || roles.windows(2).any(|pair| pair[0] == pair[1]) {
             return Some(at("roles", None, "roles must alternate"));
         }
+    }
+    if let Some(broken) = alone(form, body).or_else(|| unsigned(form, body)) {
+        return Some(broken);
     }
     if let Some(broken) = unpaired(parts) {
         return Some(broken).filter(|_| form != Form::Ollama);
@@ -380,6 +529,35 @@ fn together(form: Form, body: &Value, parts: &[Part], window: usize) -> Option<B
     (total > window).then(|| {
         let (tokens, most) = (total / 4, window / 4);
         at("window", None, format!("prompt is too long: {tokens} tokens > {most} maximum"))
+    })
+}
+
+/// Checks that an item of the model follows each reasoning item.
+fn alone(form: Form, body: &Value) -> Option<Broken> {
+    let items = body["input"].as_array().filter(|_| form == Form::Responses)?;
+    items.iter().enumerate().find_map(|(i, item)| {
+        let next = items.get(i + 1);
+        let is_own = next.is_some_and(|next| {
+            next["role"] == "assistant"
+                || matches!(next["type"].as_str(), Some("function_call" | "reasoning"))
+        });
+        (item["type"] == "reasoning" && !is_own).then(|| {
+            let why = "Item of type 'reasoning' was provided without its required following item.";
+            at("reasoning-alone", Some(&format!("input[{i}]")), why)
+        })
+    })
+}
+
+/// Checks that the first call of each message of the model has a signature, as Gemini 3 demands.
+fn unsigned(form: Form, body: &Value) -> Option<Broken> {
+    let contents = body["contents"].as_array().filter(|_| form == Form::Gemini)?;
+    contents.iter().enumerate().find_map(|(c, message)| {
+        let parts = message["parts"].as_array()?.iter().enumerate();
+        let (p, call) = parts.into_iter().find(|(_, part)| part["functionCall"].is_object())?;
+        (!call["thoughtSignature"].is_string()).then(|| {
+            let why = "Function call is missing a thought_signature in functionCall parts.";
+            at("signature", Some(&format!("contents[{c}].parts[{p}]")), why)
+        })
     })
 }
 
