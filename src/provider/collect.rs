@@ -5,6 +5,7 @@ use crate::json::{Object, quote};
 use crate::provider::Reply;
 use crate::provider::stream::MAX_EVENT;
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// The maximum number of blocks or tool calls in a streaming answer.
 const MAX_PARTS: usize = 4096;
@@ -148,6 +149,22 @@ impl RawString {
     }
 }
 
+/// The ids of the calls of an answer.
+#[derive(Debug, Default)]
+pub(super) struct CallIds(HashSet<String>);
+
+impl CallIds {
+    /// Returns the id of the next call: its own if it has one that no call before it has, otherwise a free one.
+    pub(super) fn next(&mut self, own: &str) -> String {
+        let own = Some(own.to_owned()).filter(|own| !own.is_empty());
+        let made_up = (self.0.len() + 1..).map(|number| format!("call_{number}"));
+        let id = own.into_iter().chain(made_up).find(|id| !self.0.contains(id));
+        let id = id.unwrap_or_default();
+        self.0.insert(id.clone());
+        id
+    }
+}
+
 /// Returns a `tool_use` block. `input` is JSON; if it is empty, the input is `{}`.
 ///
 /// # Errors
@@ -177,6 +194,13 @@ mod tests {
             (text.quoted().as_str(), text.text().as_str()),
             (r#""a\ud83d\ude00b""#, "a\u{1f600}b")
         );
+    }
+
+    #[test]
+    fn each_call_gets_an_id_of_its_own() {
+        let mut ids = CallIds::default();
+        let ids = ["a", "", "call_2", "a", "call_5"].map(|own| ids.next(own));
+        assert_eq!(ids, ["a", "call_2", "call_3", "call_4", "call_5"]);
     }
 
     #[test]

@@ -36,6 +36,24 @@ fn read_answer(
     (outcome, shown)
 }
 
+/// Checks that server-sent events that are cut off anywhere are a failure that may be retried, up to the end of the line with
+/// the byte `last`, and an answer from the end of its event on. The text that is shown must begin that of the whole stream.
+pub(super) fn check_cuts(protocol: Protocol, stream: &[u8], last: usize) {
+    let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+    let line_end = last + stream[last..].iter().position(is_end).unwrap();
+    let ends = stream[line_end..].iter().take_while(|byte| is_end(byte)).count();
+    let read = |stream: &[u8]| read(protocol, "text/event-stream", stream, 500);
+    let whole = read(stream).1;
+    for at in 0..=stream.len() {
+        let (outcome, shown) = read(&stream[..at]);
+        assert!(whole.starts_with(&shown), "{at}: {shown}");
+        match outcome {
+            Ok(_) => assert!(at > line_end, "{at}"),
+            Err(failure) => assert!(at < line_end + ends && failure.retryable, "{at}: {failure}"),
+        }
+    }
+}
+
 /// Returns the protocol and the answer of a recorded exchange.
 fn recorded(name: &str) -> (Protocol, Answer) {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/http");

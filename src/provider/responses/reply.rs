@@ -3,7 +3,12 @@
 use crate::json::write::{Members, opening};
 use crate::json::{Object, elements, on_one_line};
 use crate::provider::Reply;
-use crate::provider::collect::{RawString, bounded, call_block};
+use crate::provider::collect::{CallIds, RawString, bounded, call_block};
+
+/// The members of a call, besides its name, id and input, that must go back with it (`response_function_tool_call_param.py` in
+/// openai 3.57.0). OpenAI refuses a call without its namespace: `Missing namespace for function_call 'f'. It does not exist in
+/// the default namespace.` (public reports, 2026).
+const CALL_MEMBERS: [&str; 3] = ["async", "caller", "namespace"];
 
 /// Reads a complete response.
 ///
@@ -30,10 +35,11 @@ pub(super) fn read_items<S: AsRef<str>>(
         stop_reason: Some(reason),
         ..Reply::default()
     };
+    let mut ids = CallIds::default();
     for (number, raw) in items.iter().enumerate() {
         let is_last = number + 1 == items.len();
         let item = Object::parse(raw.as_ref()).map_err(|_| "has an item that is not an object")?;
-        add_item(&item, is_last, &mut reply)?;
+        add_item(&item, is_last, &mut ids, &mut reply)?;
     }
     let begin = opening!("type": "tool_use", "id");
     let has_calls = reply.blocks.iter().any(|block| block.starts_with(begin));
@@ -62,7 +68,12 @@ fn stop_reason(response: &Object<'_>) -> Result<String, String> {
 }
 
 /// Adds the blocks of an item.
-fn add_item(item: &Object<'_>, is_last: bool, reply: &mut Reply) -> Result<(), String> {
+fn add_item(
+    item: &Object<'_>,
+    is_last: bool,
+    ids: &mut CallIds,
+    reply: &mut Reply,
+) -> Result<(), String> {
     match item.string("type").as_deref() {
         Some("message") => {
             let phase = item.get("phase").filter(|raw| raw.starts_with('"'));
@@ -75,15 +86,16 @@ fn add_item(item: &Object<'_>, is_last: bool, reply: &mut Reply) -> Result<(), S
         Some("function_call") => {
             let text = |name: &str| item.string(name).unwrap_or_default();
             let (id, name) = (text("call_id"), text("name"));
-            let id = if id.is_empty() { text("id") } else { id };
             if name.is_empty() {
                 return Err("has a tool call without a name".to_owned());
             }
+            let id = ids.next(&if id.is_empty() { text("id") } else { id });
             let block = match call_block(&id, &name, &text("arguments")) {
                 // It is dropped when records are made.
                 Err(_) if is_last && reply.may_end_in_partial_call() => call_block(&id, &name, ""),
                 block => block,
             };
+            reply.blocks.extend(call_members(item));
             reply.blocks.push(block?);
         }
         _ => {
@@ -92,6 +104,16 @@ fn add_item(item: &Object<'_>, is_last: bool, reply: &mut Reply) -> Result<(), S
         }
     }
     Ok(())
+}
+
+/// Returns the block with the [`CALL_MEMBERS`] of a call, which stands before it; `None` if it has none.
+fn call_members(item: &Object<'_>) -> Option<String> {
+    let members = item
+        .members()
+        .filter(|member| member.value != "null" && CALL_MEMBERS.contains(&&*member.name()));
+    let call = members.fold(Members::new(), Members::member).into_json();
+    (call != "{}")
+        .then(|| Members::of_type("reasoning").raw("call", &on_one_line(&call)).into_json())
 }
 
 /// Adds a part of a message. Audio is not kept.

@@ -13,6 +13,7 @@ use crate::provider::turns::{
     self, ChatCall, Function, Names, Piece, Thoughts, ToolResult, UserPart,
 };
 use crate::record::content::Role;
+use std::collections::HashMap;
 
 /// The smallest output limit that OpenAI takes: `Invalid 'max_output_tokens': integer below minimum value. Expected a value
 /// >= 16` (public reports, 2025).
@@ -57,6 +58,9 @@ fn reasons(model: &str) -> bool {
     is_recent && !name.contains("-chat")
 }
 
+/// The callers of calls, as JSON, by the calls' ids. The result of a call has the same caller.
+type Callers = HashMap<String, String>;
+
 /// An item, and the places of what it is made of.
 struct Item {
     json: String,
@@ -79,12 +83,12 @@ pub(in crate::provider) fn origins(
 }
 
 fn all_items(messages: &[Message<'_>], thoughts: Thoughts<'_>) -> Vec<Item> {
-    let (mut names, mut items) = (Names::new(), Vec::new());
+    let (mut names, mut callers, mut items) = (Names::new(), Callers::new(), Vec::new());
     for (number, message) in messages.iter().enumerate() {
         let pieces = turns::pieces(message, &mut names, thoughts);
         match message.role {
-            Role::User => user(number, pieces, &mut items),
-            Role::Assistant => assistant(number, pieces, &mut items),
+            Role::User => user(number, pieces, &callers, &mut items),
+            Role::Assistant => assistant(number, pieces, &mut callers, &mut items),
         }
     }
     items
@@ -95,7 +99,7 @@ fn at(message: usize, block: usize) -> Place {
 }
 
 /// Adds the results of a user message, and a message with the rest.
-fn user(message: usize, pieces: Vec<(usize, Piece<'_>)>, items: &mut Vec<Item>) {
+fn user(message: usize, pieces: Vec<(usize, Piece<'_>)>, callers: &Callers, items: &mut Vec<Item>) {
     let (mut parts, mut places) = (Vec::new(), Vec::new());
     for (block, piece) in pieces {
         match piece {
@@ -105,7 +109,8 @@ fn user(message: usize, pieces: Vec<(usize, Piece<'_>)>, items: &mut Vec<Item>) 
                 let parts =
                     (0..result.parts.len()).map(|part| Place { part: Some(part), ..place.clone() });
                 let parts = parts.collect();
-                items.push(Item { json: output(result), place, parts });
+                let caller = callers.get(&*result.id).map(String::as_str);
+                items.push(Item { json: output(result, caller), place, parts });
             }
             Piece::Part(part) => {
                 parts.push(part);
@@ -125,8 +130,13 @@ fn user(message: usize, pieces: Vec<(usize, Piece<'_>)>, items: &mut Vec<Item>) 
 
 /// Adds the items of an assistant message. Reasoning without an item after it is left out, because OpenAI refuses it:
 /// `Item 'rs_...' of type 'reasoning' was provided without its required following item` (public reports, 2025 and 2026).
-fn assistant(message: usize, pieces: Vec<(usize, Piece<'_>)>, items: &mut Vec<Item>) {
-    let (mut reasoning, mut phase) = (Vec::new(), None);
+fn assistant(
+    message: usize,
+    pieces: Vec<(usize, Piece<'_>)>,
+    callers: &mut Callers,
+    items: &mut Vec<Item>,
+) {
+    let (mut reasoning, mut phase, mut members) = (Vec::new(), None, None);
     for (block, piece) in pieces {
         let item = |json: String| Item { json, place: at(message, block), parts: Vec::new() };
         match piece {
@@ -139,7 +149,10 @@ fn assistant(message: usize, pieces: Vec<(usize, Piece<'_>)>, items: &mut Vec<It
                         items.append(&mut reasoning);
                         items.push(item(sent.text().to_owned()));
                     }
-                    _ => phase = own.get("phase"),
+                    _ => {
+                        phase = own.get("phase").or(phase);
+                        members = own.get("call").and_then(|raw| Object::parse(raw).ok());
+                    }
                 }
             }
             Piece::Text(text) => {
@@ -153,7 +166,11 @@ fn assistant(message: usize, pieces: Vec<(usize, Piece<'_>)>, items: &mut Vec<It
             Piece::Call(call) => {
                 items.append(&mut reasoning);
                 let id = Some(call.id.to_string());
-                let sent = item(function_call(&call));
+                let own = members.take();
+                if let Some(caller) = own.as_ref().and_then(|own| own.get("caller")) {
+                    callers.insert(call.id.to_string(), caller.to_owned());
+                }
+                let sent = item(function_call(&call, own.as_ref()));
                 items.push(Item { place: Place { tool_use_id: id, ..sent.place }, ..sent });
             }
             Piece::Thinking(_) | Piece::Part(_) | Piece::Result(_) => {}
@@ -161,16 +178,17 @@ fn assistant(message: usize, pieces: Vec<(usize, Piece<'_>)>, items: &mut Vec<It
     }
 }
 
-fn function_call(call: &ChatCall<'_>) -> String {
-    Members::of_type("function_call")
+/// Returns a call with the members of `own`.
+fn function_call(call: &ChatCall<'_>, own: Option<&Object<'_>>) -> String {
+    let json = Members::of_type("function_call")
         .string("call_id", &turns::short_id(&call.id, ID_LENGTH))
         .raw("name", call.name)
-        .string("arguments", call.input)
-        .into_json()
+        .string("arguments", call.input);
+    own.into_iter().flat_map(Object::members).fold(json, Members::member).into_json()
 }
 
 /// Returns the result of a call. A result of text alone is a string.
-fn output(result: ToolResult<'_>) -> String {
+fn output(result: ToolResult<'_>, caller: Option<&str>) -> String {
     let ToolResult { id, parts, is_error, .. } = result;
     let output = match texts(&parts) {
         Some(text) => turns::failed_or(text, is_error),
@@ -182,6 +200,7 @@ fn output(result: ToolResult<'_>) -> String {
     Members::of_type("function_call_output")
         .string("call_id", &turns::short_id(&id, ID_LENGTH))
         .raw("output", &output)
+        .optional(Members::raw, "caller", caller)
         .into_json()
 }
 
@@ -285,6 +304,28 @@ mod tests {
             r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"and?"},{"type":"input_file","filename":"t","file_data":"data:application/pdf;base64,eA=="}]}]}"#
         );
         assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn a_call_goes_back_with_its_namespace_and_its_result_with_its_caller() {
+        let lines = r#"{"role":"assistant","content":[{"type":"reasoning","api":"responses","server":"S","model":"m","call":{"namespace":"crm","caller":{"type":"direct"}}},{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"g","input":{}}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"}]}"#;
+        let author = Author::new("responses", "https://x", "m");
+        let signed = author.sign(r#"{"type":"reasoning"}"#.to_owned());
+        let signed = Object::parse(&signed).unwrap();
+        let lines = lines.replace("\"S\"", signed.get("server").unwrap());
+        let messages = messages::read("t", lines.as_bytes()).unwrap();
+        assert_eq!(
+            items(&messages, Thoughts::Of(&author)),
+            [
+                r#"{"type":"function_call","call_id":"a","name":"f","arguments":"{}","namespace":"crm","caller":{"type":"direct"}}"#,
+                r#"{"type":"function_call","call_id":"b","name":"g","arguments":"{}"}"#,
+                r#"{"type":"function_call_output","call_id":"a","output":"1","caller":{"type":"direct"}}"#,
+                r#"{"type":"function_call_output","call_id":"b","output":"2"}"#,
+            ]
+        );
+        let others = items(&messages, Thoughts::None).concat();
+        assert!(!others.contains("crm") && !others.contains("direct"), "{others}");
     }
 
     #[test]

@@ -210,11 +210,55 @@ mod tests {
                 assert_eq!(reply.unwrap(), expected, "{size}");
                 assert!(shown.starts_with("日本 "), "{shown}");
             }
-            for at in (0..text.rfind("event:").unwrap()).filter(|at| text.is_char_boundary(*at)) {
-                let failure = streamed(&text[..at], 7).0.unwrap_err();
-                assert_eq!((failure.exit(), failure.retryable), (Exit::Unavailable, true), "{at}");
-            }
         }
+    }
+
+    #[test]
+    fn a_stream_cut_anywhere_is_a_failure_and_shows_the_beginning_of_the_text() {
+        let whole = stream(&[REASONING, MESSAGE, CALL]);
+        let search = r#"{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"\u65e5"}}"#;
+        let incomplete = whole.replace("response.completed", "response.incomplete").replace(
+            r#""status":"completed","error""#,
+            r#""status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"error""#,
+        );
+        let nameless: String = whole
+            .lines()
+            .filter(|it| !it.starts_with("event:"))
+            .fold(String::new(), |text, line| text + line + "\n");
+        for text in [
+            whole.clone(),
+            stream(&[]),
+            whole.replace('\n', "\r\n"),
+            whole.replace('\n', "\r"),
+            whole.replace("\n\n", "\n\n: keep-alive\n\n"),
+            nameless,
+            whole.replace("data: ", "data:"),
+            whole.replace("日本", r"\u65e5\u672c"),
+            whole.replace("output_text", "refusal").replace("\"text\"", "\"refusal\""),
+            whole.replace(REASONING, search),
+            whole.replace("response.output_item.done", "response.something.else"),
+            incomplete,
+            whole.clone() + "data: [DONE]\n\n",
+        ] {
+            let last = text.rfind("\"status\":\"completed\",\"error\"");
+            let last = last.or_else(|| text.rfind("\"status\":\"incomplete\"")).unwrap();
+            recorded::check_cuts(Protocol::Responses, text.as_bytes(), last);
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_a_call_is_kept_before_it() {
+        let own = r#""namespace":"crm","caller":{"type":"program","caller_id":"g"}"#;
+        let call = CALL.replace(r#""name":"f""#, &format!(r#""name":"f","async":null,{own}"#));
+        let reply = whole(&response(&[&call], "completed", "")).unwrap();
+        assert_eq!(reply.blocks[0], format!(r#"{{"type":"reasoning","call":{{{own}}}}}"#));
+        assert_eq!((reply.blocks.len(), reply.stop_reason.as_deref()), (2, Some("tool_use")));
+    }
+
+    #[test]
+    fn a_second_call_with_the_same_id_gets_another() {
+        let reply = whole(&response(&[CALL, CALL], "completed", "")).unwrap();
+        assert!(reply.blocks[1].contains(r#""id":"call_2","name":"f""#), "{:?}", reply.blocks);
     }
 
     #[test]
