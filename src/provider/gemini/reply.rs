@@ -3,18 +3,26 @@
 use crate::json::write::{Members, opening};
 use crate::json::{Object, elements, on_one_line};
 use crate::provider::Reply;
-use crate::provider::collect::{Collect, RawString, Remaining, Unfinished, bounded, call_block};
+use crate::provider::collect::{
+    CallIds, Collect, RawString, Remaining, Unfinished, bounded, call_block,
+};
+use std::borrow::Cow;
+
+/// The value of a finish reason that is not set, in small letters. Some servers write it out.
+const UNSET: &str = "finish_reason_unspecified";
 
 /// Reads a complete answer.
 ///
 /// # Errors
 /// Returns what is missing, or why the answer cannot be used, phrased to follow "the answer".
 pub(super) fn read(answer: &Object<'_>) -> Result<Reply, String> {
-    if candidate(answer).is_none() && answer.get("promptFeedback").is_none() {
-        return Err("has no candidates".to_owned());
-    }
     let mut stream = Box::<GeminiStream>::default();
     stream.take(answer, &mut |_| {})?;
+    if stream.remaining() == Remaining::Required {
+        // Without a reason, a stream is not finished, but a complete answer is.
+        candidate(answer).ok_or("has no candidates")?;
+        stream.reason = Some(UNSET.to_owned());
+    }
     stream.finish().map_err(|unfinished| unfinished.why)
 }
 
@@ -22,12 +30,16 @@ pub(super) fn read(answer: &Object<'_>) -> Result<Reply, String> {
 #[derive(Default)]
 pub struct GeminiStream {
     reply: Reply,
-    /// The blocks that are complete, without the ids of calls that have none.
+    /// The blocks that are complete.
     blocks: Vec<String>,
     /// The text that may go on in the next part.
     text: RawString,
-    /// The finish reason, or the reason why the prompt was blocked, as Google names it.
+    /// The ids of the calls.
+    ids: CallIds,
+    /// The finish reason, as Google names it.
     reason: Option<String>,
+    /// True if the prompt was blocked.
+    is_blocked: bool,
     /// What Google says about the reason.
     message: Option<String>,
 }
@@ -36,13 +48,12 @@ impl Collect for GeminiStream {
     fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String> {
         let text = |name: &str| data.string(name).map(Into::into);
         self.reply.model = self.reply.model.take().or_else(|| text("modelVersion"));
-        if let Some(usage) = data.get("usageMetadata") {
+        if let Some(usage) = data.get("usageMetadata").filter(|raw| raw.starts_with('{')) {
             self.reply.usage = Some(on_one_line(usage));
         }
-        let blocked = data.get("promptFeedback").and_then(|raw| Object::parse(raw).ok());
-        if let Some(reason) = blocked.and_then(|it| it.string("blockReason").map(Into::into)) {
-            self.reason = Some(reason);
-        }
+        let feedback = data.get("promptFeedback").and_then(|raw| Object::parse(raw).ok());
+        let block = feedback.and_then(|it| it.string("blockReason").map(Cow::into_owned));
+        self.is_blocked |= block.is_some_and(|reason| !reason.is_empty());
         let Some(candidate) = candidate(data) else { return Ok(()) };
         let content = candidate.get("content").and_then(|raw| Object::parse(raw).ok());
         let parts = content.and_then(|it| elements(it.get("parts")?)).unwrap_or_default();
@@ -50,7 +61,7 @@ impl Collect for GeminiStream {
             bounded(self.blocks.len())?;
             self.part(part, show)?;
         }
-        if let Some(reason) = candidate.string("finishReason").filter(|it| !it.is_empty()) {
+        if let Some(reason) = candidate.string("finishReason").filter(|it| is_set(it)) {
             self.reason = Some(reason.into());
             self.message = candidate.string("finishMessage").map(Into::into);
         }
@@ -59,7 +70,8 @@ impl Collect for GeminiStream {
 
     fn remaining(&self) -> Remaining {
         // More usage may follow.
-        if self.reason.is_some() { Remaining::Optional } else { Remaining::Required }
+        let has_ended = self.reason.is_some() || self.is_blocked;
+        if has_ended { Remaining::Optional } else { Remaining::Required }
     }
 
     fn shown(mut self: Box<Self>) -> Reply {
@@ -71,6 +83,10 @@ impl Collect for GeminiStream {
 
     fn finish(mut self: Box<Self>) -> Result<Reply, Unfinished> {
         self.end_text();
+        if self.is_blocked {
+            let stop_reason = Some("refusal".to_owned());
+            return Ok(Reply { blocks: self.blocks, stop_reason, ..self.reply });
+        }
         let Some(reason) = self.reason.take() else { return Err(Unfinished::cut(self.shown())) };
         let has_calls =
             self.blocks.iter().any(|block| block.starts_with(opening!("type": "tool_use", "id")));
@@ -90,9 +106,12 @@ impl Collect for GeminiStream {
 
 impl GeminiStream {
     /// Takes a part. A signature is kept before the part that it belongs to; a part that is neither text nor a call is kept
-    /// whole.
+    /// whole. An empty part says nothing.
     fn part(&mut self, raw: &str, show: &mut dyn FnMut(&str)) -> Result<(), String> {
         let Ok(part) = Object::parse(raw) else { return Ok(()) };
+        if part.members().next().is_none() {
+            return Ok(());
+        }
         let signature = part.get("thoughtSignature").filter(|raw| raw.len() > 2);
         let text = part.get("text").filter(|_| !part.is_true("thought"));
         let call = part.get("functionCall").and_then(|raw| Object::parse(raw).ok());
@@ -129,17 +148,21 @@ impl GeminiStream {
     fn call(&mut self, call: &Object<'_>) -> Result<(), String> {
         let name = call.string("name").filter(|name| !name.is_empty());
         let name = name.ok_or("has a tool call without a name")?;
-        let id = call.string("id").filter(|id| !id.is_empty());
-        let id = id.map_or_else(|| format!("call_{}", self.blocks.len() + 1), Into::into);
+        let id = self.ids.next(&call.string("id").unwrap_or_default());
         self.blocks.push(call_block(&id, &name, call.get("args").unwrap_or_default())?);
         Ok(())
     }
 
-    /// Keeps a thought, or what Google's own tools did. Media are not kept.
+    /// Keeps a thought, or what Google's own tools did. Media are not kept; outside of thoughts, a word stands for them.
     fn other(&mut self, part: &Object<'_>) {
-        if part.get("inlineData").is_some() {
-            self.blocks.push(Members::of_type("text").string("text", "[image]").into_json());
-            self.reply.left_out.push("image".to_owned());
+        if let Some(media) = part.get("inlineData").and_then(|raw| Object::parse(raw).ok()) {
+            let kind = media.string("mimeType").unwrap_or_default();
+            let kind = kind.split('/').next().filter(|it| !it.is_empty()).unwrap_or("media");
+            if !part.is_true("thought") {
+                let word = Members::of_type("text").string("text", &format!("[{kind}]"));
+                self.blocks.push(word.into_json());
+                self.reply.left_out.push(kind.to_owned());
+            }
             return;
         }
         let block = Members::of_type("reasoning").raw("part", &on_one_line(part.text()));
@@ -156,18 +179,22 @@ impl GeminiStream {
     }
 }
 
-/// Returns the first candidate.
+/// Returns the first candidate. In a stream with several, an event may have only another.
 fn candidate<'a>(answer: &Object<'a>) -> Option<Object<'a>> {
-    Object::parse(elements(answer.get("candidates")?)?.first()?).ok()
+    let candidate = Object::parse(elements(answer.get("candidates")?)?.first()?).ok()?;
+    candidate.number("index").is_none_or(|index| index == 0).then_some(candidate)
 }
 
-/// Returns Anthropic's word for a finish reason or for the reason why a prompt was blocked (`FinishReason` and
-/// `BlockedReason` in `types.py` of google-genai 3.6.1; here in small letters); `None` if the answer cannot be used, because the
-/// model made a call that is not one, or failed.
+fn is_set(reason: &str) -> bool {
+    !reason.is_empty() && !reason.eq_ignore_ascii_case(UNSET)
+}
+
+/// Returns Anthropic's word for a finish reason (`FinishReason` in `types.py` of google-genai 3.6.1; here in small letters);
+/// `None` if the answer cannot be used, because the model made a call that is not one, or failed.
 fn stop_reason(reason: &str, has_calls: bool) -> Option<&str> {
     Some(match reason.to_ascii_lowercase().as_str() {
         "stop" if has_calls => "tool_use",
-        "stop" | "finish_reason_unspecified" => "end_turn",
+        "stop" | UNSET => "end_turn",
         "max_tokens" | "continuation" => "max_tokens",
         "safety"
         | "recitation"
@@ -179,10 +206,8 @@ fn stop_reason(reason: &str, has_calls: bool) -> Option<&str> {
         | "image_prohibited_content"
         | "image_recitation"
         | "model_armor"
-        | "jailbreak"
         | "escalation"
-        | "pup_limited_disabled"
-        | "blocked_reason_unspecified" => "refusal",
+        | "pup_limited_disabled" => "refusal",
         "malformed_function_call"
         | "unexpected_tool_call"
         | "too_many_tool_calls"
@@ -198,7 +223,6 @@ fn stop_reason(reason: &str, has_calls: bool) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::Exit;
     use crate::provider::Failure;
     use crate::provider::protocol::Protocol;
     use crate::provider::recorded;
@@ -246,7 +270,7 @@ mod tests {
             r#"{"type":"reasoning","thoughtSignature":"c2ln"}"#,
             r#"{"type":"text","text":"signed"}"#,
             r#"{"type":"reasoning","thoughtSignature":"c2ln"}"#,
-            r#"{"type":"tool_use","id":"call_6","name":"f","input":{"x": 1e2}}"#,
+            r#"{"type":"tool_use","id":"call_1","name":"f","input":{"x": 1e2}}"#,
             r#"{"type":"tool_use","id":"b","name":"g","input":{}}"#,
         ];
         assert_eq!(expected.blocks, blocks);
@@ -260,10 +284,49 @@ mod tests {
             assert_eq!(reply.unwrap(), expected, "{size}");
             assert_eq!(shown, "日本 😀signed");
         }
-        for at in (0..stream.rfind("data:").unwrap()).filter(|at| stream.is_char_boundary(*at)) {
-            let failure = streamed(&stream[..at], 7).0.unwrap_err();
-            assert_eq!((failure.exit(), failure.retryable), (Exit::Unavailable, true), "{at}");
+    }
+
+    #[test]
+    fn a_stream_cut_anywhere_is_a_failure_and_shows_the_beginning_of_the_text() {
+        let whole = stream();
+        let usage = format!("data: {{\"usageMetadata\":{USAGE}}}\r\n\r\n");
+        let code = r#"{"executableCode":{"code":"print(\"\u00e9\")\n","language":"PYTHON"}}"#;
+        let blocked = r#"data: {"promptFeedback":{"blockReason":"SAFETY"}}"#;
+        for text in [
+            whole.clone(),
+            whole.replace('\r', ""),
+            whole.replace("\r\n", "\r"),
+            whole.replace("\r\n\r\n", "\r\n\r\n: keep-alive\r\n\r\n"),
+            whole.replace("data: ", "event: message\ndata:"),
+            whole.replace("日本 ", r"\u65e5\ud83d\ude00 "),
+            whole.replace("STOP", "MAX_TOKENS"),
+            whole.replace("STOP", "SAFETY"),
+            whole.replace(
+                "}],\"role\":\"model\"}",
+                "}]},\"finishReason\":\"finish_reason_unspecified\"",
+            ),
+            whole.replace(PARTS[0], code),
+            whole.clone() + &usage,
+            format!("data: {}\n\n", answer(&PARTS, "STOP")),
+            format!("data: {}\n\n{blocked}\n\n", answer(&PARTS[1..4], "")),
+        ] {
+            let end = if text.contains("blockReason") { "data: {\"prompt" } else { "finishReason" };
+            recorded::check_cuts(Protocol::Gemini, text.as_bytes(), text.rfind(end).unwrap());
         }
+    }
+
+    #[test]
+    fn parts_that_say_nothing_and_other_candidates_are_left_out() {
+        let media = |kind: &str, more: &str| {
+            format!(r#"{{"inlineData":{{"mimeType":"{kind}","data":"eA=="}}{more}}}"#)
+        };
+        let (sound, sketch) = (media("audio/wav", ""), media("image/png", r#","thought":true"#));
+        let first = answer(&[r#"{"text":"a"}"#, "{}", r#"{"text":"b"}"#, &sketch, &sound], "STOP");
+        let second = answer(&[r#"{"text":"x"}"#], "STOP").replace("\"index\":0", "\"index\":1");
+        let (reply, shown) = streamed(&format!("data: {second}\n\ndata: {first}\n\n"), 7);
+        let reply = reply.unwrap();
+        assert_eq!(reply.texts().collect::<Vec<_>>(), ["ab", "[audio]"]);
+        assert_eq!((reply.left_out, shown.as_str()), (vec!["audio".to_owned()], "ab"));
     }
 
     #[test]
@@ -271,6 +334,7 @@ mod tests {
         let part = r#"{"text":"a"}"#;
         for (reason, expected) in [
             ("STOP", Some("end_turn")),
+            ("FINISH_REASON_UNSPECIFIED", Some("end_turn")),
             ("MAX_TOKENS", Some("max_tokens")),
             ("CONTINUATION", Some("max_tokens")),
             ("SAFETY", Some("refusal")),
@@ -285,11 +349,16 @@ mod tests {
             assert_eq!(word, expected, "{reason}");
             assert!(reply.is_ok() || reply.unwrap_err().contains(reason), "{reason}");
         }
-        let blocked =
-            r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":3}}"#;
-        let reply = read(&Object::parse(blocked).unwrap()).unwrap();
-        assert_eq!((reply.stop_reason.as_deref(), reply.blocks.len()), (Some("refusal"), 0));
-        assert!(read(&Object::parse("{}").unwrap()).is_err());
+        for reason in ["SAFETY", "OTHER", "JAILBREAK", "SOMETHING_NEW"] {
+            let blocked = format!(r#"{{"promptFeedback":{{"blockReason":"{reason}"}}}}"#);
+            let reply = read(&Object::parse(&blocked).unwrap()).unwrap();
+            assert_eq!((reply.stop_reason.as_deref(), reply.blocks.len()), (Some("refusal"), 0));
+        }
+        for nothing in ["{}", r#"{"promptFeedback":{}}"#] {
+            assert!(read(&Object::parse(nothing).unwrap()).is_err());
+        }
+        let reply = read(&Object::parse(&answer(&[part], "")).unwrap()).unwrap();
+        assert_eq!(reply.stop_reason.as_deref(), Some("end_turn"));
     }
 
     #[test]
