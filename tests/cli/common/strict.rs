@@ -590,7 +590,8 @@ fn without_media(value: &Value) -> Value {
         Value::Object(members) => {
             let kept = members.iter().filter(|(name, value)| {
                 !(matches!(name.as_str(), "data" | "images")
-                    || *name == "url" && value.as_str().is_some_and(|url| url.len() > 1000))
+                    || matches!(name.as_str(), "url" | "image_url" | "file_data")
+                        && value.as_str().is_some_and(|url| url.len() > 1000))
             });
             Value::Object(kept.map(|(name, it)| (name.clone(), without_media(it))).collect())
         }
