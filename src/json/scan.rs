@@ -193,6 +193,12 @@ const SHORT: usize = 16;
 /// The length in bytes above which checking for the processor's vector instructions pays off.
 const LONG: usize = 8 * 1024;
 
+/// The number of blocks without a backslash after which a string is likely to have no escapes, such as the base64 of an
+/// image. It is then skipped in larger pieces. Without this, a rebuild of 100 screenshots takes 1.3 times as long.
+const RUN: usize = 16;
+/// The size of these pieces in bytes.
+const PIECE: usize = 256;
+
 /// A scan that is inside a string.
 struct RestOfString<'s, 'a> {
     scan: &'s mut Scan<'a>,
@@ -212,7 +218,8 @@ impl Walk for RestOfString<'_, '_> {
         _: impl Fn(&[u8; STEP], u8) -> u64,
     ) -> Option<usize> {
         let RestOfString { scan, mut at } = self;
-        let mut is_escaped = 0;
+        // The number of blocks since the last backslash.
+        let (mut is_escaped, mut plain) = (0, 0);
         loop {
             let marks = marks(&part(scan.bytes, at));
             let escaped = escaped(marks.backslash, &mut is_escaped);
@@ -232,8 +239,24 @@ impl Walk for RestOfString<'_, '_> {
                 return Some(at + end.trailing_zeros() as usize + 1);
             }
             at += STEP;
+            plain = if marks.backslash == 0 { plain + 1 } else { 0 };
+            if plain == RUN {
+                (at, plain) = (after_plain(scan.bytes, at), 0);
+            }
         }
     }
+}
+
+/// Skips pieces of a string, from `at` on, that have neither a quote nor a backslash nor a control character.
+#[inline(always)]
+fn after_plain(bytes: &[u8], mut at: usize) -> usize {
+    let is_plain = |byte: &u8| (*byte >= b' ') & (*byte != b'"') & (*byte != b'\\');
+    // The loop over a piece has no exit, so the compiler checks many bytes at once.
+    let are_plain = |piece: &[u8; PIECE]| piece.iter().fold(true, |all, byte| all & is_plain(byte));
+    while bytes.get(at..).and_then(|rest| rest.first_chunk()).is_some_and(are_plain) {
+        at += PIECE;
+    }
+    at
 }
 
 /// Returns `SIZE` bytes from `at` on. If the text ends earlier, the rest is zeros.
@@ -311,7 +334,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_string_is_found_at_every_alignment() {
-        for lead in 0..70 {
+        // Long strings are skipped in pieces.
+        for lead in (0..70).chain((1000..1600).step_by(7)) {
             for inner in ["", "a", "\\\\", "\\\"", "\\\\\\n", "\\u00e9", "\\ud83d", "\u{65e5}"] {
                 let text = format!("\"{}{inner}\" rest\"", "x".repeat(lead));
                 let mut scan = Scan::new(&text);
