@@ -111,6 +111,14 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// Returns the object at the start of `text` and its length, if the fast path can read it.
+    pub(crate) fn first(text: &'a str) -> Option<(Object<'a>, usize)> {
+        let mut spans = Vec::with_capacity(8);
+        let (length, has_surrogates) = scan_members(text, Scan::new(text), &mut spans)?;
+        let (text, spans) = (&text[..length], Cow::Owned(spans));
+        Some((Object { text, spans, is_shallow: true, has_surrogates }, length))
+    }
+
     /// Parses with serde_json alone.
     ///
     /// # Errors
@@ -247,18 +255,30 @@ fn scan_members(text: &str, mut scan: Scan<'_>, spans: &mut Vec<Span>) -> Option
     Some((scan.token(at, b'}')?, scan.has_surrogates()))
 }
 
-/// Returns the elements of an array, if the fast path can read it.
+/// Returns the elements of an array, each as its text, if the fast path can read it.
 fn fast_elements(text: &str) -> Option<Vec<&str>> {
-    let mut scan = Scan::new(text);
-    let mut elements = Vec::new();
+    fast_list(text, |rest| {
+        let length = Scan::new(rest).value(0)?;
+        Some((&rest[..length], length))
+    })
+}
+
+/// Returns the elements of an array if the fast path can read it. `first` reads the element at the start of a text, and
+/// returns it and its length.
+pub(crate) fn fast_list<'a, T>(
+    text: &'a str,
+    first: impl Fn(&'a str) -> Option<(T, usize)>,
+) -> Option<Vec<T>> {
+    let (scan, mut elements) = (Scan::new(text), Vec::new());
     let mut at = scan.token(0, b'[')?;
     if let Some(end) = scan.token(at, b']') {
         return (scan.blanks(end) == text.len()).then_some(elements);
     }
     loop {
         let start = scan.blanks(at);
-        at = scan.value(start)?;
-        elements.push(&text[start..at]);
+        let (element, length) = first(&text[start..])?;
+        elements.push(element);
+        at = start + length;
         match scan.token(at, b',') {
             Some(next) => at = next,
             None => break,

@@ -80,7 +80,8 @@ impl<'a> Block<'a> {
     /// Returns the reason if `raw` is not an object, has no `type`, or is of a known type and lacks a required member.
     pub fn parse(raw: impl Into<Cow<'a, str>>) -> Result<Block<'a>, String> {
         let raw = raw.into();
-        let kind = block_kind(&raw)?;
+        let object = Object::parse(&raw).map_err(|_| "a content block is not an object")?;
+        let kind = block_kind(&object)?;
         Ok(Block { raw: raw.into(), kind })
     }
 
@@ -164,8 +165,7 @@ impl<'a> Block<'a> {
     }
 }
 
-fn block_kind(raw: &str) -> Result<BlockKind, String> {
-    let object = Object::parse(raw).map_err(|_| "a content block is not an object".to_owned())?;
+fn block_kind(object: &Object<'_>) -> Result<BlockKind, String> {
     let Some(kind) = object.string("type") else {
         return Err("a content block has no 'type'".to_owned());
     };
@@ -247,24 +247,29 @@ pub fn is_valid_call(name: Option<&str>, input: Option<&str>) -> bool {
     }) && input.is_some_and(|input| input.starts_with('{'))
 }
 
-/// Returns the blocks of a list in which every element is a text block in the usual form, or `None`. This is the usual
-/// content of a reply, and it is read in one scan, where [`json::elements`] and [`Block::parse`] take two.
-fn text_blocks(raw: &str) -> Option<Vec<Block<'_>>> {
-    let bytes = raw.as_bytes();
-    let (mut scan, mut blocks, mut at) = (Scan::new(raw), Vec::new(), 0);
-    let mut before = b'[';
-    while bytes.get(at) == Some(&before)
-        && bytes[at + 1..].starts_with(BlockText::TEXT_OPENING.as_bytes())
-    {
-        let begin = at + 1;
-        let text = begin + BlockText::TEXT_OPENING.len();
-        let end = scan.string(text).filter(|end| bytes.get(*end) == Some(&b'}'))?;
-        let is_blank = json::is_blank(&raw[text..end]);
-        let kind = if is_blank { BlockKind::Blank } else { BlockKind::Text };
-        blocks.push(Block { raw: BlockText::of_text(&raw[begin..=end]), kind });
-        (at, before) = (end + 1, b',');
+/// Returns the blocks of a list, or `None` if the fast path cannot read it or a block is invalid. This takes one scan, where
+/// [`json::elements`] and [`Block::parse`] take two.
+fn fast_blocks(raw: &str) -> Option<Vec<Block<'_>>> {
+    json::fast_list(raw, |rest| usual_text_block(rest).or_else(|| first_block(rest)))
+}
+
+/// Returns the block at the start of `text` and its length, if it is a text block in the usual form.
+fn usual_text_block(text: &str) -> Option<(Block<'_>, usize)> {
+    if !text.starts_with(BlockText::TEXT_OPENING) {
+        return None;
     }
-    (before == b',' && &bytes[at..] == b"]").then_some(blocks)
+    let begin = BlockText::TEXT_OPENING.len();
+    let end =
+        Scan::new(text).string(begin).filter(|end| text.as_bytes().get(*end) == Some(&b'}'))?;
+    let kind = if json::is_blank(&text[begin..end]) { BlockKind::Blank } else { BlockKind::Text };
+    Some((Block { raw: BlockText::of_text(&text[..=end]), kind }, end + 1))
+}
+
+/// Returns the block at the start of `text` and its length.
+fn first_block(text: &str) -> Option<(Block<'_>, usize)> {
+    let (object, length) = Object::first(text)?;
+    let kind = block_kind(&object).ok()?;
+    Some((Block { raw: BlockText::from(object.text()), kind }, length))
 }
 
 /// The content of a message: a plain string, or blocks.
@@ -285,7 +290,7 @@ impl<'a> Content<'a> {
         if raw.starts_with('"') {
             return Ok(Content::Text(Cow::Borrowed(raw)));
         }
-        if let Some(blocks) = text_blocks(raw) {
+        if let Some(blocks) = fast_blocks(raw) {
             return Ok(Content::Blocks(blocks));
         }
         let elements = json::elements(raw).ok_or("'content' is neither a string nor a list")?;
@@ -437,15 +442,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_text_blocks_is_read_like_any_other() {
+    fn the_fast_path_reads_the_same_blocks() {
         let block = |text: &str| format!(r#"{{"type":"text","text":{text}}}"#);
         let plain = block(r#""a\"b \ud83d""#);
-        for (raw, is_usual) in [
+        for (raw, is_read) in [
             (format!("[{plain}]"), true),
             (format!("[{plain},{},{}]", block("\" \\n\""), block("\"\"")), true),
-            ("[]".to_owned(), false),
-            (format!("[{plain} ]"), false),
-            (format!("[{plain},{{\"type\":\"x\"}}]"), false),
+            ("[]".to_owned(), true),
+            (format!("[ {plain} , {plain} ]"), true),
+            (format!("[{plain},{{\"type\":\"x\"}},{{\"type\": \"image\"}}]"), true),
+            (format!("[{{\"type\":\"x\"}},{plain}]"), true),
+            (format!("[{plain},{{}}]"), false),
+            (format!("[{plain},7]"), false),
+            (format!("[\n{plain}]"), false),
             (format!("[{plain},{}]", block("5")), false),
             (format!("[{plain}"), false),
             (format!("[{plain},"), false),
@@ -453,14 +462,14 @@ mod tests {
             (format!("{plain}]"), false),
             (format!("[{plain}]]"), false),
             (format!("[{plain}{plain}]"), false),
-            (r#"[{"type":"text","text":"a","text":"b"}]"#.to_owned(), false),
+            (r#"[{"type":"text","text":"a","text":"b"}]"#.to_owned(), true),
             (r#"[{"type":"text","text":"a\q"}]"#.to_owned(), false),
         ] {
             let blocks = json::elements(&raw).ok_or_else(String::new).and_then(|elements| {
                 elements.into_iter().map(Block::parse).collect::<Result<Vec<_>, _>>()
             });
-            let found = text_blocks(&raw);
-            assert_eq!(found.is_some(), is_usual, "{raw}");
+            let found = fast_blocks(&raw);
+            assert_eq!(found.is_some(), is_read, "{raw}");
             assert!(found.is_none_or(|found| blocks == Ok(found)), "{raw}");
         }
     }
