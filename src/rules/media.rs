@@ -47,14 +47,15 @@ pub fn judge(block: &str) -> Result<Option<Correction<'_>>, String> {
     let source = whole.object("source").ok_or("has no source")?;
     let Some(data) = data(source)? else { return Ok(None) };
     let mut faults = Vec::new();
-    let data = match Encoded::new(&data) {
-        Some(_) => data,
+    let cleaned;
+    let file = match Encoded::new(&data) {
+        Some(file) => file,
         None => {
             faults.push("its data is not plain base64".to_owned());
-            Cow::Owned(encoded::clean(&data).ok_or("is not base64")?)
+            cleaned = encoded::clean(&data).ok_or("is not base64")?;
+            Encoded::new(&cleaned).ok_or("is not base64")?
         }
     };
-    let file = Encoded::new(&data).ok_or("is not base64")?;
     let kind = Kind::of(&file.read(0, HEAD));
     let own = whole.string("type").unwrap_or_default();
     let is_rewritten = match kind {
@@ -73,12 +74,12 @@ pub fn judge(block: &str) -> Result<Option<Correction<'_>>, String> {
     if faults.is_empty() && !is_rewritten {
         return Ok(None);
     }
-    let size = if is_rewritten { size::size(&data).unwrap_or((1, 1)) } else { (0, 0) };
+    let size = if is_rewritten { size::size(file.text()).unwrap_or((1, 1)) } else { (0, 0) };
     // A BMP has no size here, but at least a bit for each pixel.
     let pixels = u64::from(size.0) * u64::from(size.1);
     let pixels = if kind == Kind::Bmp { 8 * file.len() as u64 } else { pixels };
     let pixels = if pixels > scale::MOST_PIXELS { 0 } else { pixels };
-    let data = data.into_owned();
+    let data = file.text().to_owned();
     Ok(Some(Correction { block, data, kind, faults, is_rewritten, pixels }))
 }
 

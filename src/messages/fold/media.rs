@@ -74,7 +74,6 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
 
     /// Returns the corrected block, or a line of text that says what it was. `None` if the block can be sent as it is.
     fn fitting(&mut self, block: &Block<'_>, record: &Record<'_>) -> Option<Block<'static>> {
-        let kind = omit::kind_of(block);
         let correction = match media::judge(&block.raw) {
             Ok(None) => return None,
             Ok(Some(correction)) if correction.pixels > self.pixels => {
@@ -86,6 +85,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
             }
             Err(why) => Err(why),
         };
+        let kind = omit::kind_of(block);
         let reason = match correction {
             Ok(corrected) => {
                 let what = format!("{kind} corrected: {}", corrected.what);
