@@ -6,7 +6,7 @@ use super::any::Law;
 use super::choices::Choices;
 use super::guarded::{self, Provider, Turn};
 use super::poisons::{SIGNED, session, written};
-use super::strict::{FORMS, Form};
+use super::strict::{Broken, FORMS, Form};
 use super::views::File;
 
 /// The most characters of a request.
@@ -35,7 +35,10 @@ pub fn no_session_is_wedged(seed: u64) -> Law {
     }
     file.append(r#"{"type":"user","content":"And now?"}"#)?;
     let next = guarded::turn(&mut file, &mut provider).map_err(told)?;
-    if !next.refused.is_empty() {
+    // A session just below the window grows beyond it with the first turn.
+    let was_cut = refused.iter().any(|broken| broken.rule == "window");
+    let is_wedge = |broken: &Broken| was_cut || broken.rule != "window";
+    if next.refused.iter().any(is_wedge) {
         return Err(told(format!(
             "the second turn is refused: {:?}; the first was by {refused:?}",
             next.refused
