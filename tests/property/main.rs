@@ -21,6 +21,7 @@
 
 mod agree;
 mod any;
+mod bodies;
 mod budgets;
 mod chains;
 mod choices;
@@ -264,3 +265,14 @@ fn fuzz_targets_accept_their_seeds() {
 /// Does nothing; this target has only tests.
 #[cfg(not(test))]
 fn main() {}
+
+/// The number of sessions whose request bodies are checked against the types of the official packages.
+const SESSIONS_WITH_BODIES: u64 = 5_000;
+
+#[test]
+fn bodies_are_written_for_the_official_types() {
+    let Some(directory) = env::var_os("CLAW_TEST_BODIES").map(std::path::PathBuf::from) else {
+        return;
+    };
+    bodies::write(&directory, SESSIONS_WITH_BODIES).expect("a directory to write to");
+}
