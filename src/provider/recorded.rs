@@ -63,6 +63,7 @@ fn recorded(name: &str) -> (Protocol, Answer) {
     let protocol = match Object::parse(&request).unwrap().string("path").unwrap().as_ref() {
         "/v1/messages" => Protocol::Anthropic,
         "/v1/chat/completions" => Protocol::Chat,
+        "/v1/responses" => Protocol::Responses,
         other => panic!("{other}"),
     };
     let response = Object::parse(&response).unwrap();
@@ -103,6 +104,9 @@ fn every_recorded_answer_is_read() {
         ("llama-messages-max-tokens", "I'm here to help", "max_tokens", 5),
         ("llama-messages-stream", "はくは", "max_tokens", 48),
         ("llama-messages-tool-result", "The answer is 42.", "end_turn", 8),
+        ("llama-responses", "p\u{7}o\t\u{1}j", "end_turn", 9),
+        ("llama-responses-stream", "", "end_turn", 40),
+        ("llama-responses-tools", "&\u{8}v x", "end_turn", 6),
         ("llama-summary", "The Rust tool is ready", "end_turn", 14),
     ] {
         let reply = outcome(name).unwrap();
@@ -127,10 +131,14 @@ fn a_recorded_stream_gives_the_same_reply_as_the_complete_answer() {
 
 #[test]
 fn a_recorded_overflow_has_its_numbers() {
-    for name in ["llama-chat-overflow", "llama-messages-overflow", "llama-messages-overflow-stream"]
-    {
+    for (name, limit, actual) in [
+        ("llama-chat-overflow", 2048, 5031),
+        ("llama-messages-overflow", 2048, 5031),
+        ("llama-messages-overflow-stream", 2048, 5031),
+        ("llama-responses-overflow", 16_384, 25_019),
+    ] {
         let failure = outcome(name).unwrap_err();
         assert_eq!(failure.class, FailureClass::Overflow, "{name}");
-        assert_eq!((failure.limit, failure.actual), (Some(2048), Some(5031)), "{name}");
+        assert_eq!((failure.limit, failure.actual), (Some(limit), Some(actual)), "{name}");
     }
 }
