@@ -151,11 +151,22 @@ impl Failure {
             UNTRUSTED => {
                 "install the system's CA certificates, or give the server's certificate (--ca)"
             }
+            _ if self.wants_responses() => {
+                "the model needs OpenAI's Responses API; give --api responses"
+            }
             _ if Feature::Calls.is_refused_by(self) => {
                 "if the model takes no tools, leave out --tools or use another model"
             }
             _ => self.class.advice(),
         }
+    }
+
+    /// Returns true if a server refuses a chat completion and names its other API: `Please use /v1/responses instead`, `This model
+    /// is only supported in v1/responses` (OpenAI, 2025 and 2026).
+    #[must_use]
+    pub fn wants_responses(&self) -> bool {
+        let is_refusal = matches!(self.class, FailureClass::BadRequest | FailureClass::NotFound);
+        is_refusal && self.message.contains("v1/responses")
     }
 
     /// Returns a failure that this program detected itself. It has no status and no numbers.

@@ -80,6 +80,7 @@ mod pipes;
 mod poisons;
 mod progress;
 #[cfg(feature = "http")]
+mod protocols;
 mod provider;
 mod rebuild;
 #[cfg(feature = "http")]

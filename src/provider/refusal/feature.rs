@@ -52,7 +52,11 @@ impl Feature {
         };
         let text = failure.message.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        is_refusal && failure.wire_places.is_empty() && has(&CALLS) && has(&REFUSED)
+        is_refusal
+            && failure.wire_places.is_empty()
+            && !failure.wants_responses()
+            && has(&CALLS)
+            && has(&REFUSED)
     }
 
     /// Returns the line that stores that `model` at `endpoint` refuses this.
@@ -113,6 +117,7 @@ mod tests {
         for (status, message) in [
             (429, "Too many requests with tools; only 5 are allowed"),
             (401, "invalid role for this key"),
+            (400, "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions. Please use /v1/responses instead."),
             (400, "messages.3.content.0: unexpected tool_use_id"),
             (400, "Could not process image"),
             (503, "the tool server cannot be reached"),
