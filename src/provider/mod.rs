@@ -1,7 +1,7 @@
 //! Provider calls: builds requests, reads replies, and classifies failures.
 //!
 //! Building requests and reading answers have no side effects. [`protocol`] selects a wire format
-//! ([`anthropic`], [`chat`], [`responses`], [`gemini`], [`ollama`]), [`stream`] splits a stream into events, [`reading`] turns the
+//! (`anthropic`, `chat`, `responses`, `gemini`, `ollama`), [`stream`] splits a stream into events, [`reading`] turns the
 //! bytes of an answer into a reply or a failure, and [`refusal`] classifies refusals. [`call`] combines them
 //! with a transport that the caller supplies. Only `http` uses the network.
 

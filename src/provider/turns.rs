@@ -219,6 +219,8 @@ fn of_assistant<'m>(
 ) -> Option<Piece<'m>> {
     match (object.string("type").as_deref()?, thoughts) {
         ("text", _) => object.get("text").and_then(not_blank).map(Piece::Text),
+        // A summary by Anthropic's servers.
+        ("compaction", _) => summary(&object).map(Piece::Text),
         ("thinking", Thoughts::All) => {
             object.get("thinking").and_then(not_blank).map(|raw| Piece::Thinking(raw.into()))
         }
@@ -232,6 +234,11 @@ fn of_assistant<'m>(
         }),
         _ => None,
     }
+}
+
+/// Returns the readable text of a block of the type `compaction`, a JSON string.
+fn summary<'m>(block: &Object<'m>) -> Option<&'m str> {
+    block.get("content").filter(|raw| raw.starts_with('"')).and_then(not_blank)
 }
 
 fn assistant<'m>(pieces: Vec<(usize, Piece<'m>)>) -> Option<ChatTurn<'m>> {
@@ -501,6 +508,14 @@ mod tests {
                 ChatTurn::User(vec![image, UserPart::Text(r#""now \u00e9""#)]),
             ]
         );
+    }
+
+    #[test]
+    fn a_summary_by_the_server_is_text_for_other_providers() {
+        let line = r#"{"role":"assistant","content":[{"type":"compaction","content":"so far","encrypted_content":"x"},{"type":"compaction","content":null}]}"#;
+        let turns = printed(line);
+        assert_eq!(turns.len(), 1);
+        assert!(turns[0].contains("so far") && !turns[0].contains("encrypted"), "{turns:?}");
     }
 
     #[test]

@@ -206,7 +206,8 @@ fn ending(reply: &Reply, log: Log) -> Exit {
             log.note(&format!("the answer was cut off: stop reason '{reason}'"));
             Exit::CutOff
         }
-        "end_turn" | "tool_use" | "stop_sequence" => Exit::Done,
+        // The last is a pause that the request asks for, after Anthropic's servers have summarised the conversation.
+        "end_turn" | "tool_use" | "stop_sequence" | "compaction" => Exit::Done,
         "refusal" => {
             log.note(&format!("the answer ended in a refusal: stop reason '{reason}'"));
             Exit::Done

@@ -76,6 +76,7 @@ fn assistant(message: usize, content: &Content<'_>) -> Option<TurnOrigin> {
     for (block, object) in objects(content) {
         match object.string("type").as_deref() {
             Some("text") if object.get("text").and_then(not_blank).is_some() => texts.push(block),
+            Some("compaction") if super::summary(&object).is_some() => texts.push(block),
             Some("tool_use") => calls.extend(super::call(&object).map(|call| Place {
                 tool_use_id: Some(call.id.into_owned()),
                 ..at(message, block)
@@ -102,6 +103,7 @@ mod tests {
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}}]},{"type":"tool_result","tool_use_id":"b","content":"x"},{"type":"text","text":"\n"},{"type":"search_result","title":"T","source":"S","content":[]},{"type":"image","source":{"type":"url","url":"http://x"}}]}
 {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"}]}
 {"role":"user","content":[{"type":"document","source":{"type":"text","data":"d"}}]}
+{"role":"assistant","content":[{"type":"compaction","content":"so far"}]}
 {"role":"assistant","content":"done"}"#;
 
     #[test]
