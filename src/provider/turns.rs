@@ -8,10 +8,11 @@
 //! Text stays in raw JSON strings, so its bytes do not change.
 
 pub(super) mod draft;
+mod function;
 pub(super) mod origin;
 mod schema;
 
-use crate::json::write::{self, Members};
+use crate::json::write::Members;
 use crate::json::{Object, elements, is_blank};
 use crate::messages::Message;
 use crate::provider::ModelRequest;
@@ -20,6 +21,8 @@ use crate::record::content::{Content, REASONING, Role, reasoning_text};
 use crate::record::digest;
 use std::borrow::Cow;
 use std::collections::HashMap;
+
+pub(super) use function::{Function, tools};
 
 /// The prefix that marks the text of a failed tool result. These protocols have no `is_error` member.
 const FAILED: &str = "ERROR: ";
@@ -419,62 +422,6 @@ pub(super) fn short_id(id: &str, length: usize) -> Cow<'_, str> {
 /// Returns the URL of bytes in base64, as a JSON string. All are JSON strings.
 pub(super) fn data_url(media_type: &str, data: &str) -> String {
     format!(r#""data:{};base64,{}""#, inner(media_type), inner(data))
-}
-
-/// Converts a list of tools, a JSON array, to function tools. Returns `None` for an empty list, which providers
-/// reject. Tools that are already functions or of an unknown type stay unchanged and are left to the provider.
-pub(super) fn tools(raw: &str) -> Option<String> {
-    let Some(tools) = elements(raw) else { return Some(raw.to_owned()) };
-    let tools: Vec<String> = tools.into_iter().map(tool).collect();
-    (!tools.is_empty()).then(|| write::list(tools))
-}
-
-fn tool(raw: &str) -> String {
-    match Function::of(raw) {
-        Some(function) => {
-            Members::of_type("function").object("function", |it| function.add_to(it)).into_json()
-        }
-        None => raw.to_owned(),
-    }
-}
-
-/// The definition of a tool. All members are JSON.
-pub(super) struct Function<'r> {
-    /// The name.
-    pub(super) name: &'r str,
-    /// The description.
-    pub(super) description: Option<&'r str>,
-    /// The schema of the input.
-    pub(super) parameters: Option<Cow<'r, str>>,
-}
-
-impl<'r> Function<'r> {
-    /// Returns the definition in a tool; `None` if it has none of its own or is a function already.
-    fn of(raw: &'r str) -> Option<Function<'r>> {
-        let object = Object::parse(raw).ok()?;
-        let is_ours = matches!(object.string("type").as_deref(), None | Some("custom"));
-        let name = object.get("name").filter(|_| is_ours)?;
-        let parameters = object.get("input_schema").map(schema::parameters);
-        Some(Function { name, description: object.get("description"), parameters })
-    }
-
-    /// Returns the definition in a tool, also in one that has the form of chat completions.
-    pub(super) fn of_any(raw: &'r str) -> Option<Function<'r>> {
-        Function::of(raw).or_else(|| {
-            let object = Object::parse(Object::parse(raw).ok()?.get("function")?).ok()?;
-            let name = object.get("name")?;
-            let parameters = object.get("parameters").map(schema::parameters);
-            Some(Function { name, description: object.get("description"), parameters })
-        })
-    }
-
-    /// Adds the members of the definition.
-    pub(super) fn add_to(&self, members: Members) -> Members {
-        members
-            .raw("name", self.name)
-            .optional(Members::raw, "description", self.description)
-            .optional(Members::raw, "parameters", self.parameters.as_deref())
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,62 @@
+//! The definitions of tools, in the form that chat completions, Responses and Gemini share.
+
+use super::schema;
+use crate::json::write::{self, Members};
+use crate::json::{Object, elements};
+use std::borrow::Cow;
+
+/// Converts a list of tools, a JSON array, to function tools. Returns `None` for an empty list, which providers
+/// reject. Tools that are already functions or of an unknown type stay unchanged and are left to the provider.
+pub(in crate::provider) fn tools(raw: &str) -> Option<String> {
+    let Some(tools) = elements(raw) else { return Some(raw.to_owned()) };
+    let tools: Vec<String> = tools.into_iter().map(tool).collect();
+    (!tools.is_empty()).then(|| write::list(tools))
+}
+
+fn tool(raw: &str) -> String {
+    match Function::of(raw) {
+        Some(function) => {
+            Members::of_type("function").object("function", |it| function.add_to(it)).into_json()
+        }
+        None => raw.to_owned(),
+    }
+}
+
+/// The definition of a tool. All members are JSON.
+pub(in crate::provider) struct Function<'r> {
+    /// The name.
+    pub(in crate::provider) name: &'r str,
+    /// The description.
+    pub(in crate::provider) description: Option<&'r str>,
+    /// The schema of the input.
+    pub(in crate::provider) parameters: Option<Cow<'r, str>>,
+}
+
+impl<'r> Function<'r> {
+    /// Returns the definition in a tool; `None` if it has none of its own or is a function already.
+    fn of(raw: &'r str) -> Option<Function<'r>> {
+        let object = Object::parse(raw).ok()?;
+        let is_ours = matches!(object.string("type").as_deref(), None | Some("custom"));
+        let name = object.get("name").filter(|_| is_ours)?;
+        let parameters = object.get("input_schema").map(schema::parameters);
+        Some(Function { name, description: object.get("description"), parameters })
+    }
+
+    /// Returns the definition in a tool, also in one that has the form of chat completions.
+    pub(in crate::provider) fn of_any(raw: &'r str) -> Option<Function<'r>> {
+        Function::of(raw).or_else(|| {
+            let object = Object::parse(Object::parse(raw).ok()?.get("function")?).ok()?;
+            let name = object.get("name")?;
+            let parameters = object.get("parameters").map(schema::parameters);
+            Some(Function { name, description: object.get("description"), parameters })
+        })
+    }
+
+    /// Adds the members of the definition.
+    pub(in crate::provider) fn add_to(&self, members: Members) -> Members {
+        members
+            .raw("name", self.name)
+            .optional(Members::raw, "description", self.description)
+            .optional(Members::raw, "parameters", self.parameters.as_deref())
+    }
+}
