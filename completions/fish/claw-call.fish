@@ -55,6 +55,8 @@ complete -c claw-call -l profile -d 'Profile of the configuration file to use' -
 complete -c claw-call -l meta -d 'Add a \'call\' member to the reply\'s first record, with the model, the output limit and hashes of the request'
 complete -c claw-call -l dry-run -d 'Write the request body and report the address and headers, but send nothing'
 complete -c claw-call -l count -d 'Write the number of tokens that the provider counts in the request, without asking for a reply'
+complete -c claw-call -l list-models -d 'List the models that the provider offers, as JSON lines, instead of a call'
+complete -c claw-call -l ask-window -d 'Ask the provider for the window of the model, and store it for all programs, instead of a call'
 complete -c claw-call -l insecure-http -d 'Allow plain HTTP to other machines; the key is sent unencrypted'
 complete -c claw-call -l detect-truncation -d 'Treat an answer from Ollama as an overflow if it reports far fewer prompt tokens than estimated'
 complete -c claw-call -s h -l help -d 'Print help (see more with \'--help\')'

@@ -80,6 +80,7 @@ complete -c claw-chat -l no-markdown -l plain -d 'Show replies as plain text, ne
 complete -c claw-chat -l no-history -d 'Do not save the history of typed lines'
 complete -c claw-chat -l insecure-http -d 'Allow plain HTTP to other machines; the key is sent unencrypted'
 complete -c claw-chat -l no-proactive -d 'Do not compact ahead of an overflow'
+complete -c claw-chat -l no-ask-window -d 'Do not ask the provider for the window of the model'
 complete -c claw-chat -l no-guard -d 'Do not shorten tool results or compact after an overflow'
 complete -c claw-chat -l no-retry -d 'Do not make missing summaries after the reply'
 complete -c claw-chat -l no-prefer-checkpoint -d 'Do not use a checkpoint as the summary, even if it covers half of the request or more'

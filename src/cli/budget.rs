@@ -48,7 +48,7 @@ impl BudgetArgs {
         refused: Option<&Refused>,
     ) -> anyhow::Result<Option<Budget>> {
         let WindowArgs { window, max_tokens } = self.window;
-        let known = model.window(window)?;
+        let known = model.window(window)?.map(|window| window.tokens);
         let limit = refused.and_then(|refused| refused.limit);
         let Some(window) = known.into_iter().chain(limit).min() else { return Ok(None) };
         let budget = Budget::new(window, max_tokens, self.reserve);

@@ -3,7 +3,7 @@
 use crate::cli::{ENVIRONMENT, now, read_file, variable};
 use crate::estimate::bytes::{self, ByteLimit, RefusedBody};
 use crate::estimate::sizes::{self, Size, Sizes};
-use crate::estimate::windows::{self, Stated};
+use crate::estimate::windows::{self, Origin, Source, Stated, Window};
 use crate::estimate::{Model, Refused};
 use crate::exit::{Error, Exit};
 use crate::provider::{Provider, address, offline};
@@ -81,24 +81,30 @@ impl ModelArgs {
         url.trim_end_matches('/').to_owned()
     }
 
-    /// Returns the window: the configured one, else the smaller of the window in the table of models and the one that
-    /// this endpoint stated for this model in a refusal.
+    /// Returns the window and its origin: the configured one, else the one that the provider stated when it was asked, else
+    /// the one in the table of models; but less if this endpoint stated less for this model in a refusal.
     ///
     /// # Errors
     /// Fails with 74 or 77 if the file of `--models` cannot be read, and with 78 if it is malformed.
-    pub fn window(&self, configured: Option<u64>) -> anyhow::Result<Option<u64>> {
-        configured.map_or_else(|| self.own_window(), |window| Ok(Some(window)))
+    pub fn window(&self, configured: Option<u64>) -> anyhow::Result<Option<Window>> {
+        if let Some(tokens) = configured {
+            return Ok(Some(Window { tokens, origin: Origin::Setting }));
+        }
+        let table = self.window_of_table()?;
+        let answered = self.stated_window(Source::Answer, table)?;
+        let refused = |known| self.stated_window(Source::Refusal, known).ok().flatten();
+        Ok(windows::combined(answered, table, refused))
     }
 
-    /// Returns the window as [`ModelArgs::window`] does if none is configured: from the table of models and from
-    /// refusals.
+    /// Returns true if the provider should be asked for the window: it was not asked in the last week. The window is also
+    /// due if it is wanted for a turn that knows none.
     ///
     /// # Errors
-    /// Fails with 74 or 77 if the file of `--models` cannot be read, and with 78 if it is malformed.
-    pub fn own_window(&self) -> anyhow::Result<Option<u64>> {
-        let table = self.window_of_table()?;
-        let stated = self.stated_window(table)?.map(|stated| stated.window);
-        Ok(table.into_iter().chain(stated).min())
+    /// Fails as [`ModelArgs::window`] does.
+    pub fn is_window_due(&self) -> anyhow::Result<bool> {
+        let answered = self.stated_window(Source::Answer, None)?;
+        let now = now()?;
+        Ok(answered.is_none_or(|it| now - it.ts > windows::ASK_AGAIN))
     }
 
     /// Returns a warning if the configured window is larger than the one that the provider stated in a refusal.
@@ -107,7 +113,8 @@ impl ModelArgs {
     /// Fails as [`ModelArgs::window`] does.
     pub fn window_warning(&self, configured: Option<u64>) -> anyhow::Result<Option<String>> {
         let Some(window) = configured else { return Ok(None) };
-        let stated = self.stated_window(Some(window))?.map(|stated| stated.window);
+        let stated = self.stated_window(Source::Refusal, Some(window))?;
+        let stated = stated.and_then(|stated| stated.window);
         let (Some(stated), Some(path)) =
             (stated.filter(|stated| *stated < window), state_file("windows.jsonl"))
         else {
@@ -142,8 +149,8 @@ impl ModelArgs {
         Ok(self.known(&model)?.window.or_else(inside))
     }
 
-    /// Returns the window that the provider stated in a refusal, if it is plausible given the `known` one.
-    fn stated_window(&self, known: Option<u64>) -> anyhow::Result<Option<Stated>> {
+    /// Returns the window that the provider stated, if it is plausible given the `known` one.
+    fn stated_window(&self, source: Source, known: Option<u64>) -> anyhow::Result<Option<Stated>> {
         let (Some(model), Some(path)) = (self.model(), state_file("windows.jsonl")) else {
             return Ok(None);
         };
@@ -151,25 +158,29 @@ impl ModelArgs {
         let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
         let (text, place) = (String::from_utf8_lossy(&bytes), address::place(&self.endpoint()));
         let is_place = |endpoint: &str| address::place(endpoint) == place;
-        Ok(windows::lookup(&text, is_place, &model, known, now()?))
+        Ok(windows::lookup(&text, source, is_place, &model, known, now()?))
     }
 
-    /// Stores the window that the provider stated in a refusal, if it is plausible given the configured one or the one
-    /// in the table. It is stored in the state directory, so that all programs use it.
+    /// Stores the window that the provider stated, or that it states none, unless the window is implausible given the
+    /// configured one or the one in the table. It is stored in the state directory, so that all programs use it.
     ///
     /// # Errors
     /// Fails if the state file cannot be written.
-    pub fn learn_window(&self, window: u64, configured: Option<u64>) -> anyhow::Result<()> {
+    pub fn learn_window(
+        &self,
+        source: Source,
+        window: Option<u64>,
+        configured: Option<u64>,
+    ) -> anyhow::Result<()> {
         let (Some(model), Some(path)) = (self.model(), state_file("windows.jsonl")) else {
             return Ok(());
         };
         let known = configured.map_or_else(|| self.window_of_table(), |it| Ok(Some(it)))?;
-        if !windows::is_plausible(window, known) {
+        if window.is_some_and(|window| !windows::is_plausible(window, known)) {
             return Ok(());
         }
         let place = address::place(&self.endpoint());
-        let line = windows::line(&place, &model, Stated { window, ts: now()? });
-        append(&path, &line)
+        append(&path, &windows::line(&place, &model, source, Stated { window, ts: now()? }))
     }
 
     /// Returns the sizes of bodies that the endpoint is known to accept.

@@ -1,6 +1,7 @@
 //! Formats an estimate as text and as JSON.
 
 use crate::estimate::bytes::ByteLimit;
+use crate::estimate::windows::Origin;
 use crate::estimate::{Budget, Estimate, Family, Model, Unused};
 use crate::json::write::Members;
 use crate::messages::Message;
@@ -34,9 +35,15 @@ pub fn without_window(estimate: &Estimate) -> String {
 }
 
 /// Returns a line for each part that the prompt has, one for each of its largest records and, if the window is known, one
-/// for the tokens that are left before compaction.
+/// for the tokens that are left before compaction, and one for the
+/// origin of a window that is not set.
 #[must_use]
-pub fn parts(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budget>) -> Vec<String> {
+pub fn parts(
+    estimate: &Estimate,
+    messages: &[Message<'_>],
+    budget: Option<Budget>,
+    origin: Option<Origin>,
+) -> Vec<String> {
     let mut rows: Vec<(u64, String)> = Vec::new();
     rows.extend(estimate.parts().map(|(part, tokens)| (tokens, part.name().to_owned())));
     rows.retain(|(tokens, _)| *tokens > 0);
@@ -44,6 +51,11 @@ pub fn parts(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budge
         (record.tokens, format!("record {} ({})", printable(&record.id), record.part.name()))
     }));
     rows.extend(budget.map(|budget| (left(estimate, budget), "left before compaction".to_owned())));
+    rows.extend(
+        budget
+            .zip(origin.filter(|origin| *origin != Origin::Setting))
+            .map(|(budget, origin)| (budget.window, format!("window {}", origin.described()))),
+    );
     rows.into_iter().map(|(tokens, what)| format!("{:>11}  {what}", grouped(tokens))).collect()
 }
 
@@ -92,6 +104,7 @@ pub fn json(
     messages: &[Message<'_>],
     model: Option<Model<'_>>,
     budget: Option<Budget>,
+    origin: Option<Origin>,
     most_bytes: Option<ByteLimit>,
 ) -> String {
     let mut numbers = vec![
@@ -116,6 +129,9 @@ pub fn json(
     }
     let members =
         numbers.into_iter().fold(Members::new(), |it, (name, value)| it.number(name, value));
+    let members = members
+        .optional(Members::string, "window_origin", origin.map(Origin::name))
+        .optional(Members::string, "window_date", origin.and_then(Origin::date).as_deref());
     let members = members.optional(Members::string, "unused_why", estimate.unused.map(Unused::why));
     let family = model.map_or(Family::Unknown, |model| model.family);
     let factor = model.filter(|model| model.factor != 1000).map(|it| it.factor as f64 / 1000.0);

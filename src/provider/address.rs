@@ -61,6 +61,13 @@ pub fn with_ending(url: &str, ending: &str) -> String {
     format!("{base}{ending}{query}")
 }
 
+/// Returns the URL with a parameter added to its query.
+#[must_use]
+pub fn with_parameter(url: &str, parameter: &str) -> String {
+    let sign = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{sign}{parameter}")
+}
+
 /// The path of the endpoint for chat completions.
 pub const CHAT: &str = "/chat/completions";
 /// The path of the endpoint for Responses.
@@ -89,6 +96,14 @@ pub fn openai_url(base: &str, endpoint: &str) -> String {
         _ => "/v1",
     };
     with_ending(base, &[version, endpoint].concat())
+}
+
+/// Returns the URL of the list of models of OpenAI's APIs. The base URL is as for [`openai_url`], and may be an endpoint.
+#[must_use]
+pub fn openai_models(base: &str) -> String {
+    let (path, query) = split_query(base);
+    let path = openai_endpoint(base).and_then(|it| path.strip_suffix(it)).unwrap_or(path);
+    openai_url(&[path, query].concat(), "/models")
 }
 
 /// The platform on which a provider's models are offered.

@@ -14,13 +14,15 @@ pub struct Urls {
     pub stream: String,
     /// The URL for counting tokens, if the protocol has one.
     pub count: Option<String>,
+    /// The URL for the list of models, if the protocol has one.
+    pub models: Option<String>,
 }
 
 impl Urls {
     /// Returns the URLs of a protocol that has the same one for complete and for streaming answers.
     #[must_use]
-    pub fn same(url: String, count: Option<String>) -> Urls {
-        Urls { stream: url.clone(), reply: url, count }
+    pub fn same(url: String, count: Option<String>, models: String) -> Urls {
+        Urls { stream: url.clone(), reply: url, count, models: Some(models) }
     }
 }
 

@@ -22,17 +22,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The size of the read buffer, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// A POST request. It owns its data, so that another thread can send it.
+/// A request. It owns its data, so that another thread can send it.
 #[derive(Clone, Debug)]
-pub struct Post {
+pub struct Request {
     /// The URL.
     pub url: String,
     /// True if the URL is on this machine; proxies are then ignored.
     pub is_local: bool,
     /// The headers, including the key.
     pub headers: Vec<(&'static str, String)>,
-    /// The body.
-    pub body: String,
+    /// The body of a POST request; without one, the request is a GET.
+    pub body: Option<String>,
     /// The longest wait for the beginning of the answer, and for each piece of it.
     pub timeout: Duration,
     /// PEM certificates to trust in addition to the system's.
@@ -48,20 +48,24 @@ pub enum AnswerPart {
     Body(Vec<u8>),
 }
 
-/// Sends a POST request and passes the answer to `each` as it arrives, until `each` returns false. Redirects are
+/// Sends a request and passes the answer to `each` as it arrives, until `each` returns false. Redirects are
 /// not followed, so that the key reaches no other host.
 ///
 /// # Errors
 /// Returns a [`Failure`] if no complete answer arrived: the name lookup failed, the connection was refused or
 /// lost, the certificate is not trusted, or a timeout expired.
-pub fn post(mut post: Post, mut each: impl FnMut(AnswerPart) -> bool) -> Result<(), Failure> {
-    let client = client(&post).map_err(|error| no_answer(&post, &error))?;
-    let mut request = client.post(&post.url).header("content-type", "application/json");
-    for (name, value) in &post.headers {
-        request = request.header(*name, value);
+pub fn send(mut request: Request, mut each: impl FnMut(AnswerPart) -> bool) -> Result<(), Failure> {
+    let client = client(&request).map_err(|error| no_answer(&request, &error))?;
+    let mut built = match request.body.take() {
+        Some(body) => {
+            client.post(&request.url).header("content-type", "application/json").body(body)
+        }
+        None => client.get(&request.url),
+    };
+    for (name, value) in &request.headers {
+        built = built.header(*name, value);
     }
-    let body = std::mem::take(&mut post.body);
-    let mut response = request.body(body).send().map_err(|e| no_answer(&post, &e))?;
+    let mut response = built.send().map_err(|error| no_answer(&request, &error))?;
     let mut wants_more = each(AnswerPart::Head(response.status().as_u16(), headers(&response)));
     let mut piece = vec![0; PIECE];
     while wants_more {
@@ -75,21 +79,21 @@ pub fn post(mut post: Post, mut each: impl FnMut(AnswerPart) -> bool) -> Result<
     Ok(())
 }
 
-fn client(post: &Post) -> reqwest::Result<Client> {
+fn client(request: &Request) -> reqwest::Result<Client> {
     // This fails only if a crypto provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(post.timeout)
+        .timeout(request.timeout)
         .redirect(Policy::none())
         .user_agent(concat!("clawutils/", env!("CARGO_PKG_VERSION")));
-    if post.url.starts_with("http:") {
+    if request.url.starts_with("http:") {
         // Loading the system's certificates takes longer than everything else, and plain HTTP needs none.
         builder = builder.tls_certs_only([]);
-    } else if let Some(pem) = &post.certificates {
+    } else if let Some(pem) = &request.certificates {
         builder = trusting(builder, pem)?;
     }
-    if post.is_local {
+    if request.is_local {
         builder = builder.no_proxy();
     }
     builder.build()
@@ -126,12 +130,12 @@ fn headers(response: &Response) -> Vec<(String, String)> {
 
 /// Returns the failure for a request without an answer, with its chain of causes. The message names only the
 /// scheme, host and port of the URL, because the path or query could hold a key.
-fn no_answer(post: &Post, error: &reqwest::Error) -> Failure {
+fn no_answer(request: &Request, error: &reqwest::Error) -> Failure {
     let timed_out = if error.is_timeout() { "timed out: " } else { "" };
-    let text = format!("{timed_out}no answer from '{}'", address::origin(&post.url));
+    let text = format!("{timed_out}no answer from '{}'", address::origin(&request.url));
     let mut text = with_causes(&text, std::error::Error::source(error));
     if error.is_connect()
-        && let Some(name) = proxy_variable(post)
+        && let Some(name) = proxy_variable(request)
     {
         text.push_str(&format!(" ({name} is set: is the proxy reachable?)"));
     }
@@ -145,13 +149,13 @@ fn no_answer(post: &Post, error: &reqwest::Error) -> Failure {
 }
 
 /// Returns the environment variable that may have selected a proxy.
-fn proxy_variable(post: &Post) -> Option<&'static str> {
-    let names = match post.url.starts_with("https:") {
+fn proxy_variable(request: &Request) -> Option<&'static str> {
+    let names = match request.url.starts_with("https:") {
         true => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
         false => ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],
     };
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    names.into_iter().filter(|_| !post.is_local).find(is_set)
+    names.into_iter().filter(|_| !request.is_local).find(is_set)
 }
 
 fn interrupted(error: &std::io::Error) -> Failure {

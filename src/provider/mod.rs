@@ -24,6 +24,7 @@ pub mod key;
 mod kind;
 pub mod offline;
 pub mod ollama;
+pub mod offered;
 pub mod plain;
 pub mod collect;
 pub mod protocol;

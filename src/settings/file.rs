@@ -17,6 +17,7 @@ pub const KEYS: &[&str] = &[
     "allow",
     "api",
     "ask",
+    "ask-window",
     "base-url",
     "beta",
     "ca",

@@ -158,7 +158,7 @@ fn json_has_the_breakdown() {
     estimate(&sandbox, &["--json", "--window", "1000"], &message("hello")).assert().success().stdout(concat!(
         r#"{"tokens":7,"measured":0,"measured_messages":0,"estimated":7,"system":0,"tools":0,"#,
         r#""user":7,"assistant":0,"results":0,"images":0,"bytes":34,"#,
-        r#""window":1000,"reserve":150,"output":250,"margin":50,"prompt_budget":700,"left":843,"family":"unknown","largest":[],"#,
+        r#""window":1000,"reserve":150,"output":250,"margin":50,"prompt_budget":700,"left":843,"window_origin":"setting","family":"unknown","largest":[],"#,
         r#""messages":[{"role":"user","tokens":7}]}"#,
         "\n"
     ));

@@ -67,6 +67,7 @@ mod man;
 #[cfg(feature = "http")]
 mod mistakes;
 #[cfg(feature = "http")]
+mod offered;
 mod ollama;
 #[cfg(feature = "http")]
 mod options;

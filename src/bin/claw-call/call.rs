@@ -58,6 +58,12 @@ pub struct CallArgs {
     /// Write the number of tokens that the provider counts in the request, without asking for a reply
     #[arg(long, conflicts_with = "classify")]
     pub count: bool,
+    /// List the models that the provider offers, as JSON lines, instead of a call
+    #[arg(long = "list-models", conflicts_with_all = ["count", "classify", "dry_run", "ask_window"])]
+    pub models_offered: bool,
+    /// Ask the provider for the window of the model, and store it for all programs, instead of a call
+    #[arg(long, conflicts_with_all = ["count", "classify", "dry_run"])]
+    pub ask_window: bool,
     /// Classify an answer with HTTP status STATUS whose body is the input, without sending anything
     #[arg(long, value_name = "STATUS", value_parser = classify::status)]
     pub classify: Option<u16>,
@@ -165,7 +171,7 @@ pub fn call(
 }
 
 /// Returns the name of the model.
-fn named(model: &ModelArgs) -> anyhow::Result<String> {
+pub(super) fn named(model: &ModelArgs) -> anyhow::Result<String> {
     match model.model() {
         Some(name) => Ok(name),
         None => fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL"),
@@ -174,7 +180,7 @@ fn named(model: &ModelArgs) -> anyhow::Result<String> {
 
 /// Returns the window, if it is known, and warns if it is larger than the one that the provider stated in a refusal.
 fn known_window(args: &CallArgs, model: &ModelArgs, log: Log) -> anyhow::Result<Option<u64>> {
-    let known = model.window(args.window.window)?;
+    let known = model.window(args.window.window)?.map(|window| window.tokens);
     if let Some(warning) = model.window_warning(args.window.window)? {
         log.note(&warning);
     }

@@ -4,6 +4,8 @@ mod call;
 mod classify;
 #[cfg(feature = "http")]
 mod listening;
+#[cfg(feature = "http")]
+mod models;
 mod refused;
 mod reply;
 mod show;
@@ -45,6 +47,14 @@ fn main() -> ExitCode {
     cli::run("claw-call", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-call");
+        #[cfg(feature = "http")]
+        if args.call.models_offered {
+            return models::list(&args.call, &args.model, log);
+        }
+        #[cfg(feature = "http")]
+        if args.call.ask_window {
+            return models::ask(&args.call, &args.model, log);
+        }
         let input = args.operands.read()?;
         if let Some(status) = args.call.classify {
             let body: Vec<u8> = input.into_iter().flat_map(|(_, bytes)| bytes).collect();

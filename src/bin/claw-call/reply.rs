@@ -6,6 +6,7 @@ use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::LimitArgs;
 use clawutils::cli::{Log, Output};
 use clawutils::estimate::sizes::Size;
+use clawutils::estimate::windows::Source;
 use clawutils::exit::Exit;
 use clawutils::json::write::Members;
 use clawutils::json::{Object, edit};
@@ -270,7 +271,7 @@ pub(super) fn note_failure(
     // The offline provider only states the window that it was given, so there is nothing to learn from it.
     if endpoint.provider != Provider::Offline {
         if let Some(window) = failure.stated_window {
-            note_error(model.learn_window(window, args.window.window), log);
+            note_error(model.learn_window(Source::Refusal, Some(window), args.window.window), log);
         }
         // A limit that is not below what was sent is another one.
         let is_below = |limit: &u64| failure.request_bytes.is_none_or(|bytes| *limit <= bytes);

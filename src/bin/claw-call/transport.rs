@@ -210,12 +210,20 @@ impl Network<'_> {
         body: &str,
         reading: &mut Reading<'_>,
     ) -> Result<(), Failure> {
-        use clawutils::provider::http::{self, AnswerPart};
-        let post = self.post(url, body);
+        use clawutils::provider::http::{self, AnswerPart, Request};
+        let endpoint = self.endpoint;
+        let request = Request {
+            url: url.to_owned(),
+            is_local: endpoint.is_local,
+            headers: endpoint.headers(),
+            body: Some(body.to_owned()),
+            timeout: self.timeout,
+            certificates: endpoint.certificates().map(<[u8]>::to_vec),
+        };
         let (sender, events) = mpsc::sync_channel(QUEUE_LENGTH);
         let _listening = Listening::new(sender.clone());
         std::thread::spawn(move || {
-            let outcome = http::post(post, |part| sender.send(AnswerEvent::Part(part)).is_ok());
+            let outcome = http::send(request, |part| sender.send(AnswerEvent::Part(part)).is_ok());
             // This fails only if the reader has stopped.
             let _ = sender.send(AnswerEvent::End(outcome.map_err(Box::new)));
         });
@@ -253,19 +261,6 @@ impl Network<'_> {
                     return Err(Failure::unreachable("the thread of the connection ended"));
                 }
             }
-        }
-    }
-
-    #[cfg(feature = "http")]
-    fn post(&self, url: &str, body: &str) -> clawutils::provider::http::Post {
-        let endpoint = self.endpoint;
-        clawutils::provider::http::Post {
-            url: url.to_owned(),
-            is_local: endpoint.is_local,
-            headers: endpoint.headers(),
-            body: body.to_owned(),
-            timeout: self.timeout,
-            certificates: endpoint.certificates().map(<[u8]>::to_vec),
         }
     }
 

@@ -1,12 +1,16 @@
 //! The settings of all programs, collected from the options that define them.
 
 use crate::scripts::{Chat, Turn};
-use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches, ValueEnum};
 use clawutils::cli::arguments;
 use clawutils::cli::budget::WindowArgs;
+use clawutils::cli::model::ModelArgs;
+use clawutils::estimate::windows::Window;
 use clawutils::exit::{Error, Exit};
+use clawutils::provider::Provider;
 use clawutils::settings::file::{KEYS, unknown};
 use clawutils::settings::{self, Setting, SettingValue};
+use std::path::PathBuf;
 
 /// The settings of all programs as hidden options.
 #[derive(Clone, Copy, Debug)]
@@ -73,4 +77,20 @@ pub fn definition(key: &str) -> anyhow::Result<Setting> {
 /// Returns true if the settings file may contain this setting. It cannot contain `config`, which selects the file.
 pub fn is_listed(setting: &Setting) -> bool {
     setting.key != "config"
+}
+
+/// Returns the window of the model that these settings select, as far as it is known without a setting of its own. It is
+/// unknown if the file of `models` cannot be used: listing the settings must work nevertheless.
+pub fn window(all: &[(Setting, SettingValue)]) -> Option<Window> {
+    let text = |key: &str| {
+        let (_, value) = all.iter().find(|(setting, _)| setting.key == key)?;
+        value.texts.first().map(|text| text.to_string_lossy().into_owned())
+    };
+    let model = ModelArgs {
+        provider: text("provider").and_then(|name| Provider::from_str(&name, true).ok()),
+        model: text("model"),
+        base_url: text("base-url"),
+        models: text("models").map(PathBuf::from),
+    };
+    model.window(None).ok().flatten()
 }

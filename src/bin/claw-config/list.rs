@@ -4,6 +4,7 @@ use crate::all;
 use crate::value::{in_effect, to_json};
 use clap::ArgMatches;
 use clawutils::cli::{ENVIRONMENT, Output};
+use clawutils::estimate::windows::Window;
 use clawutils::exit::Exit;
 use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json, printable_lines};
@@ -45,6 +46,7 @@ impl List {
             all::definition(key)?;
         }
         let mut all = all::decided()?;
+        let window = all::window(&all);
         all.retain(|(setting, value)| {
             let is_wanted = self.keys.is_empty() || self.keys.contains(&setting.key);
             let is_hidden = self.changed && value.origin == Origin::Default;
@@ -52,8 +54,8 @@ impl List {
         });
         all.sort_by(|(one, _), (other, _)| one.key.cmp(&other.key));
         let lines: Vec<String> = match self.json {
-            true => all.iter().map(|(setting, value)| object(setting, value)).collect(),
-            false => table(&all),
+            true => all.iter().map(|(setting, value)| object(setting, value, window)).collect(),
+            false => table(&all, window),
         };
         print(&lines)
     }
@@ -93,11 +95,14 @@ fn print(lines: &[String]) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Returns lines with key, value and origin in columns.
-fn table(all: &[(Setting, SettingValue)]) -> Vec<String> {
+/// Returns lines with key, value and origin in columns. A `window` that is not set but known is shown with its origin.
+fn table(all: &[(Setting, SettingValue)], window: Option<Window>) -> Vec<String> {
     let row = |(setting, value): &(Setting, SettingValue)| {
-        let origin = printable(&origin(setting, value)).into_owned();
-        [setting.key.clone(), plain(setting, value), origin]
+        let (plain, origin) = match known_window(setting, value, window) {
+            Some(window) => (window.tokens.to_string(), window.origin.described()),
+            None => (plain(setting, value), origin(setting, value)),
+        };
+        [setting.key.clone(), plain, printable(&origin).into_owned()]
     };
     let rows: Vec<[String; 3]> = all.iter().map(row).collect();
     let width = |column: usize| {
@@ -110,6 +115,11 @@ fn table(all: &[(Setting, SettingValue)]) -> Vec<String> {
         format!("{key}{}  {value}{}  {origin}", pad(key, keys), pad(value, values))
     };
     rows.iter().map(line).collect()
+}
+
+/// Returns the window that applies if the setting is the window's and has no value.
+fn known_window(setting: &Setting, value: &SettingValue, window: Option<Window>) -> Option<Window> {
+    window.filter(|_| setting.key == "window" && value.texts.is_empty())
 }
 
 /// Returns the value as plain text; `-` for none.
@@ -143,7 +153,7 @@ fn flag(setting: &Setting, value: &SettingValue) -> String {
 }
 
 /// Returns a setting as a JSON object with its value and its definition.
-fn object(setting: &Setting, value: &SettingValue) -> String {
+fn object(setting: &Setting, value: &SettingValue, window: Option<Window>) -> String {
     let (path, profile) = match &value.origin {
         Origin::File(path, profile) => (Some(path), profile.as_deref()),
         _ => (None, None),
@@ -152,12 +162,16 @@ fn object(setting: &Setting, value: &SettingValue) -> String {
     let possible = setting.arg.get_possible_values();
     let possible = possible.iter().filter(|_| setting.kind != ValueKind::Switch);
     let file = path.map(|path| path.to_string_lossy());
+    let known = known_window(setting, value, window);
     let object = Members::new()
         .string("key", &setting.key)
         .raw("value", &to_json(setting, &in_effect(setting, value)))
         .string("origin", &origin(setting, value))
         .or_null(Members::string, "file", file.as_deref())
         .or_null(Members::string, "profile", profile)
+        .optional(Members::number, "known", known.map(|it| it.tokens))
+        .optional(Members::string, "known_origin", known.map(|it| it.origin.name()))
+        .optional(Members::string, "known_date", known.and_then(|it| it.origin.date()).as_deref())
         .string("variable", &setting.variable)
         .string("flag", &setting.flag())
         .or_null(Members::string, "argument", argument(setting).as_deref())

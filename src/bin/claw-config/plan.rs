@@ -8,7 +8,12 @@ use clawutils::settings::{Origin, Setting, SettingValue};
 use std::ffi::{OsStr, OsString};
 
 /// Returns a shell script with the settings that are not at their defaults and the pipelines that the turn would run.
-pub fn plan(args: &Turn, decided: &[(Setting, SettingValue)], has_limit: bool) -> String {
+pub fn plan(
+    args: &Turn,
+    decided: &[(Setting, SettingValue)],
+    has_limit: bool,
+    ask_window: bool,
+) -> String {
     let mut script = String::new();
     for (setting, value) in decided {
         if value.origin != Origin::Default && !value.texts.is_empty() {
@@ -20,7 +25,7 @@ pub fn plan(args: &Turn, decided: &[(Setting, SettingValue)], has_limit: bool) -
             script.push_str(&format!("export {}={}\n", setting.variable, shown(&text)));
         }
     }
-    for (comment, command) in steps(args, has_limit) {
+    for (comment, command) in steps(args, has_limit, ask_window) {
         script.push_str(&format!("# {comment}\n{command}\n"));
     }
     script
@@ -30,7 +35,7 @@ pub fn plan(args: &Turn, decided: &[(Setting, SettingValue)], has_limit: bool) -
 type Step = (&'static str, String);
 
 /// Returns the steps of the turn.
-fn steps(args: &Turn, has_limit: bool) -> Vec<Step> {
+fn steps(args: &Turn, has_limit: bool, ask_window: bool) -> Vec<Step> {
     let settings = &args.settings;
     let session = session(args);
     let rebuild = format!("claw-rebuild --meta -- {session}");
@@ -70,6 +75,11 @@ fn steps(args: &Turn, has_limit: bool) -> Vec<Step> {
             settings.due.checkpoint,
             "in the background: make a checkpoint, if one is due",
             format!("{rebuild} | claw-checkpoint --if-due --deadline 300 | {append}"),
+        ),
+        step(
+            ask_window,
+            "once a week, before the call if no window is known, else in the background: ask the provider for it",
+            "claw-call --ask-window --deadline 60".to_owned(),
         ),
         step(
             settings.place.store.store == StoreKind::Sqlite,

@@ -78,6 +78,9 @@ pub struct TurnArgs {
     /// Do not compact ahead of an overflow
     #[arg(long = "no-proactive", env = "CLAW_PROACTIVE", action = ArgAction::SetFalse)]
     pub proactive: bool,
+    /// Do not ask the provider for the window of the model
+    #[arg(long = "no-ask-window", env = "CLAW_ASK_WINDOW", action = ArgAction::SetFalse)]
+    pub ask_window: bool,
     /// Do not shorten tool results or compact after an overflow
     #[arg(long = "no-guard", env = "CLAW_GUARD", action = ArgAction::SetFalse)]
     pub guard: bool,

@@ -202,9 +202,10 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
         return fail(Exit::Usage, "invalid value '0' for --limit-turns: use 1 or more");
     }
     let has_limit = check(settings)?;
+    let ask_window = asks_window(settings)?;
     set_attached(&args.attach, text)?;
     if args.dry_run {
-        let plan = plan(args, decided, has_limit);
+        let plan = plan(args, decided, has_limit, ask_window.is_some());
         text.add("printf '%s' ").add(quoted(plan.as_ref())).add("\nexit 0\n");
         return Ok(());
     }
@@ -217,6 +218,8 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
     text.set_switch("stream", args.reply.stream && uses_claw_call);
     text.set_switch("markdown", args.reply.markdown);
     text.set_switch("proactive", settings.turn.proactive && has_limit);
+    text.set("ask_window", ask_window.map_or("no", AskWindow::name));
+    text.set_switch("compacts", settings.turn.proactive);
     text.set_switch("guard", settings.turn.guard);
     text.set_switch("checkpoint", settings.due.checkpoint);
     text.set_switch("retry", settings.turn.retry);
@@ -228,6 +231,42 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
         text.set_input(message);
     }
     Ok(())
+}
+
+/// The time at which the provider is asked for the window.
+#[derive(Clone, Copy)]
+enum AskWindow {
+    /// Before the turn, because no window is known.
+    Before,
+    /// After it, in the background.
+    After,
+}
+
+impl AskWindow {
+    fn name(self) -> &'static str {
+        match self {
+            AskWindow::Before => "before",
+            AskWindow::After => "after",
+        }
+    }
+}
+
+/// Returns when the provider should be asked for the window, if it should: no window is set, the provider was not asked in the
+/// last week, and the turn uses the network.
+fn asks_window(settings: &TurnSettings) -> anyhow::Result<Option<AskWindow>> {
+    let TurnSettings { model, turn, call, cassette, budget, .. } = settings;
+    let is_live = call.command == "claw-call"
+        && cassette.replay.is_none()
+        && cassette.record.is_none()
+        && !model.provider().is_offline();
+    let is_wanted = turn.ask_window && budget.window.window.is_none();
+    if !(is_live && is_wanted && model.is_window_due()?) {
+        return Ok(None);
+    }
+    Ok(Some(match model.window(None)? {
+        None => AskWindow::Before,
+        Some(_) => AskWindow::After,
+    }))
 }
 
 fn retry(args: &Retry, _: &Decided, text: &mut ShellCode) -> anyhow::Result<()> {

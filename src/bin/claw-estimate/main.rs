@@ -96,15 +96,19 @@ fn main() -> ExitCode {
         if budget.is_some() || !args.check {
             log.unused_count(estimate.unused);
         }
+        let origin = args.model.window(args.budget.window.window)?.map(|window| window.origin);
+        let origin = origin.filter(|_| budget.is_some());
         let mut out = Output::open();
         let line = match (args.json, args.bar, budget) {
-            (true, _, budget) => report::json(&estimate, &messages, model, budget, limit),
+            (true, _, budget) => report::json(&estimate, &messages, model, budget, origin, limit),
             (_, true, Some(budget)) => report::bar(&estimate, budget),
             (_, true, None) => report::without_window(&estimate),
             _ => estimate.tokens.to_string(),
         };
-        let parts =
-            if args.parts { report::parts(&estimate, &messages, budget) } else { Vec::new() };
+        let parts = match args.parts {
+            true => report::parts(&estimate, &messages, budget, origin),
+            false => Vec::new(),
+        };
         for line in [line].iter().chain(&parts) {
             writeln!(out, "{line}").context("cannot write '<stdout>'")?;
         }

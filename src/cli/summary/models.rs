@@ -141,7 +141,7 @@ fn other(
     let key = format!("summary:{name}@{base_url}");
     let (provider, base_url) = (Some(provider), Some(base_url));
     let model = ModelArgs { provider, model, base_url, models: main.models.clone() };
-    let window = model.own_window()?.map(|window| budget_of(window, &name)).transpose()?;
+    let window = model.window(None)?.map(|window| budget_of(window.tokens, &name)).transpose()?;
     Ok(SummaryModel {
         name,
         model,

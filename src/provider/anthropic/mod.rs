@@ -38,7 +38,8 @@ impl Api for Anthropic {
             Platform::Own => {
                 let url = url(base);
                 let count = address::with_ending(&url, "/count_tokens");
-                Urls::same(url, Some(count))
+                let models = url.replacen("/messages", "/models", 1);
+                Urls::same(url, Some(count), address::with_parameter(&models, "limit=1000"))
             }
             Platform::Vertex => {
                 let (models, query) = address::vertex_parent(base, "anthropic");
@@ -46,6 +47,7 @@ impl Api for Anthropic {
                     reply: format!("{models}/{name}:rawPredict{query}"),
                     stream: format!("{models}/{name}:streamRawPredict{query}"),
                     count: Some(format!("{models}/count-tokens:rawPredict{query}")),
+                    models: None,
                 }
             }
             Platform::Bedrock => {
@@ -55,6 +57,7 @@ impl Api for Anthropic {
                     reply: format!("{path}/model/{name}/invoke{query}"),
                     stream: format!("{path}/model/{name}/invoke-with-response-stream{query}"),
                     count: None,
+                    models: None,
                 }
             }
         }

@@ -27,12 +27,15 @@ impl Api for Gemini {
             }
             _ => address::with_ending(&parent(base), &format!("/{}:{method}", resource(model))),
         };
-        let stream = url("streamGenerateContent");
-        let sign = if stream.contains('?') { '&' } else { '?' };
+        let models = || {
+            let list = address::with_ending(&parent(base), "/models");
+            address::with_parameter(&list, "pageSize=1000")
+        };
         Urls {
             reply: url("generateContent"),
-            stream: format!("{stream}{sign}alt=sse"),
+            stream: address::with_parameter(&url("streamGenerateContent"), "alt=sse"),
             count: Some(url("countTokens")),
+            models: (self.0 != Platform::Vertex).then(models),
         }
     }
 

@@ -37,7 +37,9 @@ pub struct Ollama;
 
 impl Api for Ollama {
     fn urls(&self, base: &str, _: &str) -> Urls {
-        Urls::same(url(base), None)
+        let url = url(base);
+        let models = url.replacen("/api/chat", "/api/tags", 1);
+        Urls::same(url, None, models)
     }
 
     fn body(&self, request: &ModelRequest<'_, '_>) -> String {

@@ -28,7 +28,7 @@ impl Api for Responses {
     fn urls(&self, base: &str, _: &str) -> Urls {
         let url = url(base);
         let count = address::with_ending(&url, "/input_tokens");
-        Urls::same(url, Some(count))
+        Urls::same(url, Some(count), address::openai_models(base))
     }
 
     fn body(&self, request: &ModelRequest<'_, '_>) -> String {

@@ -225,6 +225,17 @@ impl FakeProvider {
         self
     }
 
+    /// Answers questions about models at this path, which has no query, with this JSON. Others are answered with 404.
+    pub fn stating(self, path: &str, answer: Value) -> FakeProvider {
+        self.shared.state().stated.push((path.to_owned(), answer));
+        self
+    }
+
+    /// Returns the questions about models so far, as methods and paths, in order. They are not among the requests.
+    pub fn questions(&self) -> Vec<String> {
+        self.shared.state().questions.clone()
+    }
+
     /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -332,6 +343,8 @@ struct State {
     refuses: Option<fn(&Value) -> Option<Step>>,
     steps: VecDeque<Step>,
     requests: Vec<Recorded>,
+    stated: Vec<(String, Value)>,
+    questions: Vec<String>,
 }
 
 impl Shared {
@@ -348,8 +361,23 @@ impl Shared {
         }
     }
 
+    /// Records a question about models, and selects its answer.
+    fn state_facts(&self, request: &Request) -> Act {
+        let mut state = self.state();
+        state.questions.push(format!("{} {}", request.method, request.path));
+        let stated = state.stated.iter().find(|(path, _)| path == request.bare_path());
+        let (status, body) = match stated {
+            Some((_, body)) => (200, body.clone()),
+            None => (404, json!({"error": {"message": "Not found"}})),
+        };
+        Act::Send(Answer::json(status, Vec::new(), &body))
+    }
+
     /// Checks and records a request, and selects its answer.
     fn decide(&self, request: Request) -> Act {
+        if is_question(&request) {
+            return self.state_facts(&request);
+        }
         let window = self.state().window;
         let shape = Shape::of(&request.path);
         let verdict = judge(&request, shape);
@@ -400,6 +428,12 @@ impl Shared {
 /// provider of the property tests checks them.
 fn is_only_scripted(path: &str) -> bool {
     path.ends_with("/responses") || path.contains(":generateContent")
+}
+
+/// Returns true for a request about models. Those to `/api/show` are the only ones that are no GETs.
+fn is_question(request: &Request) -> bool {
+    request.bare_path() == "/api/show"
+        || request.method == "GET" && !request.bare_path().ends_with("/messages")
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {

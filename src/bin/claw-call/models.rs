@@ -1,0 +1,195 @@
+//! `--list-models` and `--ask-window`: what the provider says about its models.
+
+use crate::call::{CallArgs, named, note_error};
+use anyhow::Context;
+use clawutils::cli::model::ModelArgs;
+use clawutils::cli::{Log, Output, now};
+use clawutils::estimate::windows::Source;
+use clawutils::exit::{Exit, fail};
+use clawutils::json::write::Members;
+use clawutils::provider::endpoint::Endpoint;
+use clawutils::provider::http::{self, AnswerPart, Request};
+use clawutils::provider::offered::{self, MAX_ANSWER, MAX_PAGES, Offered, Question};
+use clawutils::provider::refusal::Rows;
+use clawutils::provider::{Failure, address};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// The endpoint whose provider is asked, and the time that is left for it.
+struct Asked<'e> {
+    endpoint: &'e Endpoint,
+    timeout: Duration,
+    until: Option<Instant>,
+    rows: Rows,
+}
+
+/// Writes the models that the provider offers as JSON lines, each with its window if the provider or the table of models
+/// knows it.
+///
+/// # Errors
+/// Status 78 if the provider has no list, 69 if it gives none.
+pub fn list(args: &CallArgs, model: &ModelArgs, log: Log) -> anyhow::Result<Exit> {
+    let endpoint = open(args, model)?;
+    let _progress = log.wait_for("waiting for the list of models");
+    let models = match Asked::new(args, &endpoint)?.list()? {
+        Ok(models) => models,
+        Err(failure) => {
+            let text = format!("cannot list the models: {}", failure.final_message());
+            return fail(failure.exit(), endpoint.without_key(&text));
+        }
+    };
+    let mut out = Output::open();
+    for offered in models {
+        writeln!(out, "{}", line(&offered, model)?).context("cannot write '<stdout>'")?;
+    }
+    out.finish()?;
+    Ok(Exit::Done)
+}
+
+/// Asks the provider for the window of the model, stores the answer for all programs, and writes it as a JSON line. Returns
+/// 5 if the provider states no window.
+///
+/// # Errors
+/// Status 69 if the provider gives no answer. Then nothing is stored.
+pub fn ask(args: &CallArgs, model: &ModelArgs, log: Log) -> anyhow::Result<Exit> {
+    let name = named(model)?;
+    let endpoint = open(args, model)?;
+    let _progress = log.wait_for(format!("asking for the window of {name}"));
+    let found = Asked::new(args, &endpoint)?.about(&name)?;
+    let stored = model.learn_window(Source::Answer, found.window, args.window.window);
+    note_error(stored, log);
+    let mut out = Output::open();
+    writeln!(out, "{}", line(&found, model)?).context("cannot write '<stdout>'")?;
+    out.finish()?;
+    Ok(if found.window.is_some() { Exit::Done } else { Exit::NoGain })
+}
+
+/// Opens the endpoint with its key.
+fn open(args: &CallArgs, model: &ModelArgs) -> anyhow::Result<Endpoint> {
+    if model.provider().is_offline() {
+        return fail(Exit::Config, "the offline provider has no models to list; see --provider");
+    }
+    let mut endpoint = args.connection.endpoint(model)?;
+    if endpoint.urls.models.is_none() {
+        let text = format!(
+            "no list of models at '{}'; see the documentation of the platform for their names and windows",
+            address::shown(&endpoint.base)
+        );
+        return fail(Exit::Config, text);
+    }
+    endpoint.open()?;
+    Ok(endpoint)
+}
+
+/// Returns a model as a JSON object. A window that the provider does not state is taken from the table of models.
+fn line(offered: &Offered, model: &ModelArgs) -> anyhow::Result<String> {
+    let table = model.known(&offered.model)?.window;
+    let origin = match (offered.window, table) {
+        (Some(_), _) => Some("provider"),
+        (None, Some(_)) => Some("table"),
+        (None, None) => None,
+    };
+    Ok(Members::new()
+        .string("model", &offered.model)
+        .optional(Members::number, "window", offered.window.or(table))
+        .optional(Members::string, "window_origin", origin)
+        .optional(Members::number, "max_output", offered.max_output)
+        .into_json())
+}
+
+impl<'e> Asked<'e> {
+    fn new(args: &CallArgs, endpoint: &'e Endpoint) -> anyhow::Result<Asked<'e>> {
+        let until = args.deadline.and_then(|most| Instant::now().checked_add(most));
+        let rows = args.rows.failures.read()?;
+        Ok(Asked { endpoint, timeout: args.patience.timeout, until, rows })
+    }
+
+    /// Returns the models that the provider lists; nothing if it has no list. A list that cannot be read is an error with
+    /// what the server answered.
+    fn list(&self) -> anyhow::Result<Result<Vec<Offered>, Failure>> {
+        let mut next = offered::list(&self.endpoint.urls);
+        let mut models = Vec::new();
+        for _ in 0..MAX_PAGES {
+            let Some(question) = next else { break };
+            let answer = self.answer(&question)?;
+            let page = offered::read_page(&question, &answer.text).filter(|_| answer.is_success());
+            let Some(page) = page else { return Ok(Err(answer.failure(&self.rows)?)) };
+            models.extend(page.models);
+            next = page.next;
+        }
+        Ok(Ok(models))
+    }
+
+    /// Returns what the provider says about a model: in its list, else elsewhere. The window is missing if it says nothing.
+    fn about(&self, name: &str) -> anyhow::Result<Offered> {
+        let listed = self.list()?.unwrap_or_default();
+        let listed = offered::find(&listed, name);
+        if let Some(found) = listed.filter(|it| it.window.is_some()) {
+            return Ok(Offered { model: name.to_owned(), ..found.clone() });
+        }
+        for question in offered::further(self.endpoint.protocol, &self.endpoint.base, name) {
+            let answer = self.answer(&question)?;
+            let found = offered::read_further(&question, &answer.text, name);
+            if let Some(found) = found.filter(|_| answer.is_success()) {
+                return Ok(found);
+            }
+        }
+        let max_output = listed.and_then(|it| it.max_output);
+        Ok(Offered { model: name.to_owned(), window: None, max_output })
+    }
+
+    /// Returns the answer to a question.
+    fn answer(&self, question: &Question) -> anyhow::Result<Answer> {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return fail(Exit::Unavailable, "no complete answer about models before the deadline");
+        }
+        let request = Request {
+            url: question.url.clone(),
+            is_local: self.endpoint.is_local,
+            headers: self.endpoint.headers(),
+            body: question.body.clone(),
+            timeout: left.into_iter().chain([self.timeout]).min().unwrap_or(self.timeout),
+            certificates: self.endpoint.certificates().map(<[u8]>::to_vec),
+        };
+        let (mut status, mut body) = (0, Vec::new());
+        let sent = http::send(request, |part| {
+            match part {
+                AnswerPart::Head(code, _) => status = code,
+                AnswerPart::Body(piece) => body.extend_from_slice(&piece),
+            }
+            body.len() <= MAX_ANSWER
+        });
+        if let Err(failure) = sent {
+            return fail(failure.exit(), self.endpoint.without_key(&failure.message));
+        }
+        if body.len() > MAX_ANSWER {
+            let text = format!("the list of models is larger than {MAX_ANSWER} bytes");
+            return fail(Exit::Unavailable, text);
+        }
+        Ok(Answer { status, text: String::from_utf8_lossy(&body).into_owned() })
+    }
+}
+
+/// An answer of the provider's server.
+struct Answer {
+    /// The HTTP status.
+    status: u16,
+    /// The body.
+    text: String,
+}
+
+impl Answer {
+    fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// Returns the failure that an answer without a list of models is.
+    fn failure(&self, rows: &Rows) -> anyhow::Result<Failure> {
+        let body = self.text.as_bytes();
+        Ok(match self.is_success() {
+            true => Failure::unreachable("the answer is no list of models; check --base-url"),
+            false => Failure::classify(self.status, &|_| None, body, now()?, rows),
+        })
+    }
+}
