@@ -2,7 +2,7 @@
 //!
 //! [`generate`] makes a conversation from a seed, [`records`] writes it, and [`model`] states what its messages
 //! must contain. [`any`], [`laws`], [`views`], [`chains`] and [`shown`] are the laws; [`budgets`],
-//! [`ids`], [`pairs`], [`shortened`] and [`trees`] are laws that make their own transcripts. A conversation that breaks a law is reduced by
+//! [`ids`], [`pairs`], [`relay`], [`shortened`] and [`trees`] are laws that make their own transcripts. A conversation that breaks a law is reduced by
 //! dropping records as long as it still breaks the law. `CLAW_TEST_FULL=1` tries a million conversations,
 //! `CLAW_TEST_SEED=n` only the one with that seed.
 //!
@@ -39,6 +39,7 @@ mod mutants;
 mod pairs;
 mod poisons;
 mod records;
+mod relay;
 /// The rules by which a provider refuses requests, implemented independently.
 #[allow(dead_code, reason = "the fake provider of the other tests uses the rest")]
 #[path = "../cli/common/rules.rs"]
@@ -253,6 +254,21 @@ fn no_session_is_wedged_by_what_is_in_it() {
     });
     let shown: String = wrong.iter().take(40).map(|why| format!("{why:.1500}\n")).collect();
     assert!(wrong.is_empty(), "{} sessions are wedged:\n{shown}", wrong.len());
+}
+
+#[test]
+fn a_conversation_keeps_all_while_its_protocol_changes_at_every_turn() {
+    assert!(relay::all_protocols_speak());
+    let is_full = env::var_os("CLAW_TEST_FULL").is_some();
+    let seeds: Vec<u64> = match env::var("CLAW_TEST_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        Some(seed) => vec![seed],
+        None => (0..if is_full { 2_000 } else { 40 }).collect(),
+    };
+    for seed in seeds {
+        if let Err(why) = relay::keeps_all(seed) {
+            panic!("CLAW_TEST_SEED={seed}: {why:.6000}");
+        }
+    }
 }
 
 #[test]

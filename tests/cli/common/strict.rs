@@ -276,11 +276,10 @@ fn gemini(c: usize, message: &Value, parts: &mut Vec<Part>) {
         let (call, response, file) =
             (&part["functionCall"], &part["functionResponse"], &part["inlineData"]);
         let kind = if let Some(words) = part["text"].as_str() {
-            match part["thought"] == true {
-                true => Kind::Thinking {
-                    signature: part["thoughtSignature"].as_str().map(str::to_owned),
-                },
-                false => Kind::Text(words.to_owned()),
+            // A summary of thoughts need not be signed: Google's clients send whole answers back.
+            match part["thoughtSignature"].as_str().filter(|_| part["thought"] == true) {
+                Some(own) => Kind::Thinking { signature: Some(own.to_owned()) },
+                None => Kind::Text(words.to_owned()),
             }
         } else if call.is_object() {
             Kind::Call {
