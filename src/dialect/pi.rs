@@ -1,26 +1,28 @@
 //! Sessions of pi, OpenClaw and GoClaw: JSONL in versions 1 to 3. From version 2 on, the records form a tree through
 //! `parentId`.
 //!
-//! They are read as pi 0.73.1 reads them (badlogic/pi-mono, packages/coding-agent/src/core/session-manager.ts and
-//! messages.ts; packages/ai/src/providers/transform-messages.ts and anthropic.ts). GoClaw and OpenClaw write the
-//! same format.
+//! They are read as pi 0.73.1 and 1.5.2 read them (earendil-works/pi, before badlogic/pi-mono;
+//! packages/coding-agent/src/core/session-manager.ts and messages.ts; packages/ai, transform-messages.ts and
+//! anthropic-messages.ts). GoClaw and OpenClaw write the same format.
 //!
 //! - Version 1 is a list. Its records have no ids, and a compaction names the first kept record by its index.
 //! - Version 2 has `id` and `parentId`; version 3 renames the role `hookMessage` to `custom`.
 //! - The leaf is the last record of the file, whatever its type.
+//! - A `context_edit` omits an earlier record of its branch, or replaces its content; see `edits.rs`.
 //!
 //! Every record of the path is written, because any of them may be the first one that a compaction keeps. Those that
 //! are not part of the conversation become records that readers ignore.
 //!
-//! Only the translation of thinking depends on the path: it differs if the reply came from another model than the one
-//! that is selected at the end of the path. Each reply is first translated as if it came from that model, and
-//! translated again if it did not.
+//! Apart from edits, only the translation of thinking depends on the path: it differs if the reply came from another
+//! model than the one that is selected at the end of the path. Each reply is first translated as if it came from that
+//! model, and translated again if it did not.
 
+mod edits;
 mod message;
 
 use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
-use crate::dialect::translation::{Chunk, RecordSource, Translation};
+use crate::dialect::translation::{Chunk, IMPORTED, RecordSource, Translation};
 use crate::dialect::tree::{Node, ParentName, Tree};
 use crate::dialect::writer::RecordWriter;
 use crate::dialect::{Choice, choose_leaf, note_branches, remark_path, remark_twins, time};
@@ -30,8 +32,10 @@ use crate::input::Input;
 use crate::input::origin::{Remark, SourcePlace};
 use crate::json;
 use crate::json::outline::Value;
-use message::Message;
+use edits::{Edit, PathEdits};
+use message::{Message, Replay};
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// The newest known version of the format.
 const NEWEST: u64 = 3;
@@ -40,10 +44,14 @@ const NEWEST: u64 = 3;
 #[derive(Clone, Copy, Debug, Default)]
 struct Kind {
     chunk: Chunk,
+    /// The number of records that it becomes.
+    records: usize,
     /// The number of the model that it selects, counted from 1; 0 if it selects none.
     model: usize,
     /// True if it has thinking, so that its translation depends on the model that it is sent to.
     thinks: bool,
+    /// True if a later record can edit it.
+    is_editable: bool,
 }
 
 /// The records of a file.
@@ -57,6 +65,10 @@ struct Session {
     count: usize,
     /// The models and their providers, as JSON.
     models: Vec<[Option<String>; 2]>,
+    /// The edits of earlier records.
+    edits: HashMap<Node, Edit>,
+    /// True after a system message, which newer versions of pi write before the first prompt.
+    has_system_messages: bool,
 }
 
 /// The members of a record, as JSON.
@@ -95,6 +107,7 @@ impl<'a> Entry<'a> {
     fn of(line: SourceLine<'a>) -> Entry<'a> {
         let (kind, id, parent, timestamp, message) = (None, None, None, None, None);
         let mut own = Entry { line, kind, id, parent, timestamp, message };
+        let mut content = None;
         for (name, member) in line.value.members() {
             match &*name {
                 "type" => own.kind = Some(member.text()),
@@ -102,8 +115,12 @@ impl<'a> Entry<'a> {
                 "parentId" => own.parent = Some(member.text()),
                 "timestamp" => own.timestamp = Some(member.text()),
                 "message" => own.message = member.is_object().then(|| Message::of(member)),
+                "content" => content = Some(member),
                 _ => {}
             }
+        }
+        if own.kind == Some("\"custom_message\"") {
+            own.message = Some(Message::custom(line.value, content));
         }
         own
     }
@@ -117,6 +134,11 @@ impl<'a> Entry<'a> {
             }
             _ => None,
         }
+    }
+
+    /// Returns true if a later record can edit it.
+    fn is_editable(&self) -> bool {
+        self.message.is_some_and(|message| message.is_editable())
     }
 }
 
@@ -145,8 +167,16 @@ impl Session {
             (Some(_), None) => ParentName::None,
         };
         out.keep(&source);
-        let mut kind = Kind { model: self.model(&entry), ..Kind::default() };
-        kind.chunk = out.chunk(|out| kind.thinks = self.write_entry(&entry, &source, true, out));
+        if entry.kind == Some("\"context_edit\"") {
+            self.edits.insert(self.tree.len() as Node, Edit::of(line.value));
+        }
+        self.has_system_messages |= entry.message.is_some_and(|message| message.is_system());
+        let (model, is_editable) = (self.model(&entry), entry.is_editable());
+        let mut kind = Kind { model, is_editable, ..Kind::default() };
+        let before = out.records();
+        let replay = Replay::SameModel;
+        kind.chunk = out.chunk(|out| kind.thinks = self.write_entry(&entry, &source, replay, out));
+        kind.records = out.records() - before;
         self.tree.add(place, source.id.as_deref(), parent, kind);
     }
 
@@ -172,21 +202,75 @@ impl Session {
     fn write(&self, path: &[Node], out: &mut Translation<'_>) -> anyhow::Result<()> {
         let kinds = path.iter().map(|node| self.tree.entry(*node).kind);
         let model = kinds.map(|kind| kind.model).rfind(|model| *model > 0).unwrap_or(0);
-        let mut source = out.reader();
+        let mut edits = PathEdits::of(&self.edits, &self.tree, path);
+        let (mut lines, mut other_lines) = (out.reader(), out.reader());
         for node in path {
             let entry = self.tree.entry(*node);
-            let Kind { mut chunk, thinks, model: own } = entry.kind;
+            let Kind { mut chunk, mut records, thinks, model: own, .. } = entry.kind;
+            let replay = self.replay(own == model);
             if thinks
-                && own != model
-                && let Some(line) = source.line(entry.place)?
+                && replay != Replay::SameModel
+                && let Some(line) = lines.line(entry.place)?
             {
                 let own = Entry::of(line);
-                let source = self.source(&own);
-                chunk = out.chunk(|out| _ = self.write_entry(&own, &source, false, out));
+                let (source, before) = (self.source(&own), out.records());
+                chunk = out.chunk(|out| _ = self.write_entry(&own, &source, replay, out));
+                records = out.records() - before;
+            }
+            if let Some((target, records)) = edits.target(*node)
+                && let Some(line) = lines.line(entry.place)?
+            {
+                let source = self.source(&Entry::of(line));
+                chunk = out.chunk(|out| self.retract(target, records, &source, out));
             }
             out.add(entry.place, chunk);
+            if let Some(edit) = edits.replacement(*node, records)
+                && let Some(line) = lines.line(entry.place)?
+                && let Some(edit) = other_lines.line(self.tree.entry(edit).place)?
+            {
+                let (edited, edit) = (Entry::of(line), Entry::of(edit));
+                let source = RecordSource { ts: self.source(&edited).ts, ..self.source(&edit) };
+                let message = edited.message.map(|it| it.replaced(edit.line.value));
+                out.append(edit.line.place, |out| {
+                    message.iter().for_each(|it| _ = it.write(&source, records + 1, replay, out));
+                });
+            }
         }
+        for edit in edits.lost {
+            let target = self.edits.get(&edit).map_or("", |edit| &edit.target);
+            let message = format!("nothing edited: no message '{target}' before it");
+            let (rule, place) = (&rules::UNKNOWN_TARGET, self.tree.entry(edit).place);
+            let id = Some(self.tree.id(edit).to_owned()).filter(|id| !id.is_empty());
+            out.remark(Remark { rule, place, id, message });
+        }
+        out.sort_remarks();
         Ok(())
+    }
+
+    /// Returns the way in which a reply is sent again.
+    fn replay(&self, is_same_model: bool) -> Replay {
+        match (is_same_model, self.has_system_messages) {
+            (true, _) => Replay::SameModel,
+            (false, true) => Replay::OtherModel,
+            (false, false) => Replay::OtherModelAsText,
+        }
+    }
+
+    /// Retracts the first `records` records that a record has become.
+    fn retract(
+        &self,
+        target: Node,
+        records: usize,
+        source: &RecordSource<'_>,
+        out: &mut Translation<'_>,
+    ) {
+        let own = self.tree.id(target);
+        let address = || id::address(self.tree.entry(target).place.offset);
+        let first = if own.is_empty() { address() } else { own.to_owned() };
+        for number in 1..=records {
+            let id = if number == 1 { first.clone() } else { format!("{first}.{number}") };
+            out.record(source, number, "retract").string("target", &id);
+        }
     }
 
     /// Returns the source of the records that a record becomes.
@@ -197,31 +281,27 @@ impl Session {
         RecordSource { line: entry.line, id, ts }
     }
 
-    /// Translates a record. `is_same_model` is true if the conversation continues with the model that the record
-    /// selects. Returns true if the translation depends on that.
+    /// Translates a record. Returns true if the translation depends on `replay`.
     fn write_entry(
         &self,
         own: &Entry<'_>,
         source: &RecordSource<'_>,
-        is_same_model: bool,
+        replay: Replay,
         out: &mut Translation<'_>,
     ) -> bool {
         let (entry, place) = (source.line.value, source.line.place);
         match own.kind.and_then(json::string).as_deref() {
-            Some("message") => match &own.message {
-                Some(message) => return message::write(message, source, is_same_model, out),
+            Some("message" | "custom_message") => match &own.message {
+                Some(message) => return message.write(source, 1, replay, out),
                 None => {
                     out.unknown("message records without a message", place);
                     out.imported(source);
                 }
             },
-            Some("custom_message") => {
-                let content = message::content(entry.member("content"));
-                out.record(source, 1, "user").content("content", &content);
-            }
             Some("branch_summary") => match entry.string("summary").filter(|it| !it.is_empty()) {
                 Some(summary) => {
-                    out.record(source, 1, "user").string("content", &branch_summary(&summary));
+                    out.record(source, 1, "user")
+                        .string("content", &message::branch_summary(&summary));
                 }
                 None => out.imported(source),
             },
@@ -251,7 +331,12 @@ impl Session {
         let first_kept = first_kept.filter(|id| !id.is_empty()).unwrap_or("(none)".into());
         let details = entry.object("details");
         let list = |name| details.into_iter().flat_map(move |it| it.list(name)).map(Value::text);
-        out.record(source, 1, "compaction")
+        // A compaction that names itself keeps nothing, so everything from this mark on is kept.
+        let keeps_nothing = source.id.as_ref() == Some(&first_kept);
+        if keeps_nothing {
+            drop(out.record(source, 1, IMPORTED));
+        }
+        out.record(source, 1 + usize::from(keeps_nothing), "compaction")
             .raw("summary", entry.get("summary").unwrap_or("\"\""))
             .string("first_kept_entry_id", &first_kept)
             .optional("tokens_before", entry.get("tokensBefore"))
@@ -272,8 +357,16 @@ impl Session {
 }
 
 /// The known types of records that are not part of the conversation.
-const NOT_SENT: [&str; 6] =
-    ["thinking_level_change", "model_change", "custom", "label", "session_info", "session"];
+const NOT_SENT: [&str; 8] = [
+    "thinking_level_change",
+    "model_change",
+    "custom",
+    "label",
+    "session_info",
+    "session",
+    "usage",
+    "context_edit",
+];
 
 /// Writes the header of the session.
 fn header(line: SourceLine<'_>, version: u64, out: &mut Translation<'_>) {
@@ -304,13 +397,6 @@ fn checkpoint(entry: Value<'_>, record: &mut RecordWriter<'_>) {
         .optional("open_questions", list("openQuestions"))
         .optional("tokens_at_checkpoint", get("tokensAtCheckpoint"))
         .optional("message_count_at_checkpoint", get("messageCountAtCheckpoint"));
-}
-
-/// Returns the text that pi sends for the summary of a branch.
-fn branch_summary(summary: &str) -> String {
-    format!(
-        "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n{summary}</summary>"
-    )
 }
 
 #[cfg(test)]

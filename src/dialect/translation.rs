@@ -66,8 +66,10 @@ pub struct Translation<'i> {
     /// The number of occurrences and the first place of each kind of unknown content, by its description.
     unknown: HashMap<String, (usize, SourcePlace)>,
     files: Vec<SourceFile>,
-    /// True after a compaction or checkpoint.
+    /// True after a compaction, checkpoint or retraction.
     has_views: bool,
+    /// The number of records written so far.
+    records: usize,
 }
 
 impl<'i> Translation<'i> {
@@ -85,6 +87,7 @@ impl<'i> Translation<'i> {
             unknown: HashMap::new(),
             files: Vec::new(),
             has_views: false,
+            records: 0,
         }
     }
 
@@ -142,6 +145,12 @@ impl<'i> Translation<'i> {
         self.draft.end_chunk(begin)
     }
 
+    /// Returns the number of records that were written so far, in all chunks.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.records
+    }
+
     /// Appends the chunk of the line at `place`.
     pub fn add(&mut self, place: SourcePlace, chunk: Chunk) {
         if !chunk.is_empty() {
@@ -176,7 +185,8 @@ impl<'i> Translation<'i> {
         number: usize,
         kind: &str,
     ) -> RecordWriter<'o> {
-        self.has_views |= matches!(kind, "compaction" | "checkpoint");
+        self.records += 1;
+        self.has_views |= matches!(kind, "compaction" | "checkpoint" | "retract");
         let mut writer = RecordWriter::new(&mut self.draft, source.line);
         writer.string("type", kind).id(source.id.as_deref(), number);
         writer.time("ts", source.ts.and_then(Time::micros));

@@ -85,7 +85,7 @@ rules! {
     OTHER_ROOT, "other-root", Note, false,
         "In another program's transcript, there is a branch with its own first record; it is not read.";
     UNKNOWN_TARGET, "unknown-target", Error, false,
-        "A retraction, or a summary that replaces another, names a record that does not exist.";
+        "A retraction, a change of the context, or a summary that replaces another, names a record that does not exist.";
     UNKNOWN_FIRST_KEPT, "unknown-first-kept", Error, false,
         "The first record that a compaction keeps is not before it; the compaction is not applied.";
     TRUNCATION_MISMATCH, "truncation-mismatch", Warning, true,

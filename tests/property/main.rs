@@ -179,6 +179,16 @@ fn a_tree_gives_the_messages_of_its_path_and_survives_damage() {
 }
 
 #[test]
+fn dialects_3_a_tree_with_edits_gives_what_pi_sends() {
+    let is_full = env::var_os("CLAW_TEST_FULL").is_some();
+    for seed in 0..if is_full { SLOW_CASES_IN_FULL } else { CONVERSATIONS / 10 } {
+        if let Err(why) = trees::give_what_pi_sends(seed) {
+            panic!("seed {seed}: {why}");
+        }
+    }
+}
+
+#[test]
 fn audit_02_results_that_are_shortened_repeatedly_can_be_restored() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
     for seed in 0..if is_full { SLOW_CASES_IN_FULL } else { CONVERSATIONS / 100 } {

@@ -1,7 +1,9 @@
 //! Generated transcripts of pi, which are trees: branches, compactions, interrupted replies, and damage.
 //!
-//! The law is that a tree gives the same messages as a transcript that has only the records on the path to the leaf.
-//! The code here that finds the path is independent of the reader.
+//! The first law is that a tree gives the same messages as a transcript that has only the records on the path to the
+//! leaf. The second is that a tree gives the same messages as a list of what pi 1.5.2 would send, without edits and with
+//! at most one compaction: [`projection`] is a model of pi's own rules, from its documentation (docs/session-format.md,
+//! "Context Building") and session-manager.ts. The code here that finds the path is independent of the reader.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -143,6 +145,154 @@ pub fn give_the_messages_of_their_path(seed: u64) -> Law {
         )?;
     }
     Ok(())
+}
+
+/// Generates a tree as pi 1.5 writes it: edits name messages of their own branch, and compactions a record of it or
+/// themselves.
+fn edited_tree(choices: &mut Choices) -> Vec<Value> {
+    let mut tree = Tree { choices, records: Vec::new(), calls: 0 };
+    for _ in 0..2 + tree.choices.below(24) {
+        tree.grow();
+        let own = tree.records.len() - 1;
+        let path = path(&tree.records, own);
+        let ancestors = &path[..path.len() - 1];
+        let editable: Vec<&Value> = ancestors.iter().filter(|it| is_editable(it)).collect();
+        let place = tree.records[own].clone();
+        let mut record = match tree.choices.below(8) {
+            0 | 1 if !editable.is_empty() => {
+                let target = editable[tree.choices.below(editable.len())]["id"].clone();
+                let text = json!([{"type": "text", "text": format!("new{own}")}]);
+                let replacement = match tree.choices.below(4) {
+                    0 | 1 => Value::Null,
+                    2 => json!({"content": format!("new{own}")}),
+                    _ => json!({"content": text}),
+                };
+                json!({"type": "context_edit", "targetId": target, "replacement": replacement})
+            }
+            2 => {
+                let kept = path[tree.choices.below(path.len())]["id"].clone();
+                json!({"type": "compaction", "summary": format!("s{own}"), "firstKeptEntryId": kept,
+                    "systemMessage": {"role": "system", "content": "prompt"}})
+            }
+            3 => json!({"type": "message",
+                "message": {"role": "system", "content": "", "sections": {"cwd": format!("{own}")}}}),
+            4 => json!({"type": "custom_message", "customType": "x", "content": format!("x{own}")}),
+            5 => json!({"type": "usage", "kind": "cache_warm", "usage": {"cacheRead": 9}}),
+            _ if place["type"] == "compaction" => json!({"type": "custom", "customType": "x"}),
+            _ => continue,
+        };
+        for member in ["id", "parentId", "timestamp"] {
+            record[member] = place[member].clone();
+        }
+        tree.records[own] = record;
+    }
+    tree.records
+}
+
+fn role(record: &Value) -> Option<&str> {
+    match record["type"].as_str() {
+        Some("custom_message") => Some("custom"),
+        Some("message") => record["message"]["role"].as_str(),
+        _ => None,
+    }
+}
+
+fn is_editable(record: &Value) -> bool {
+    matches!(role(record), Some("user" | "assistant" | "toolResult" | "custom"))
+}
+
+/// Returns the records that pi sends for a path, as a session of its own: a list without edits, whose only compaction
+/// comes first and keeps nothing.
+fn projection(path: &[Value]) -> Vec<Value> {
+    let compaction = path.iter().rposition(|record| record["type"] == "compaction");
+    let mut chosen: Vec<&Value> = Vec::new();
+    if let Some(at) = compaction {
+        chosen.push(&path[at]);
+        let kept = path[..at].iter().position(|it| it["id"] == path[at]["firstKeptEntryId"]);
+        chosen.extend(path[kept.unwrap_or(at)..at].iter().filter(|it| role(it) != Some("system")));
+    }
+    chosen.extend(&path[compaction.map_or(0, |at| at + 1)..]);
+    let edits = chosen.iter().filter(|record| record["type"] == "context_edit");
+    let edits: HashMap<&str, &Value> =
+        edits.filter_map(|edit| Some((edit["targetId"].as_str()?, &edit["replacement"]))).collect();
+    let mut sent: Vec<Value> = Vec::new();
+    for (index, record) in chosen.into_iter().enumerate() {
+        let edit = record["id"].as_str().and_then(|id| edits.get(id));
+        let is_sent = match record["type"].as_str() {
+            Some("compaction") => index == 0,
+            Some("branch_summary") => true,
+            _ => role(record).is_some_and(|role| role != "system"),
+        };
+        if !is_sent || edit.is_some_and(|edit| edit.is_null()) {
+            continue;
+        }
+        let mut own = record.clone();
+        if let Some(edit) = edit {
+            let content = match (&edit["content"], role(record)) {
+                (Value::String(text), Some("assistant" | "toolResult")) => {
+                    json!([{"type": "text", "text": text}])
+                }
+                (content, _) => content.clone(),
+            };
+            let place = if own["type"] == "message" { &mut own["message"] } else { &mut own };
+            place["content"] = content;
+        }
+        if own["type"] == "compaction" {
+            own["firstKeptEntryId"] = own["id"].clone();
+        }
+        own["parentId"] = sent.last().map_or(Value::Null, |last| last["id"].clone());
+        sent.push(own);
+    }
+    sent
+}
+
+/// Checks that a path gives the messages of the list that pi would send.
+fn gives_its_projection(records: &[Value]) -> Law {
+    let last = records.len() - 1;
+    let ours = rebuild(&text(records), None)?;
+    is_sound(&ours.messages)?;
+    let sent = rebuild(&text(&projection(&path(records, last))), None)?;
+    same("the tree differs from what pi sends", &lines(&ours.messages), &lines(&sent.messages))?;
+    let reports = |rebuilt: &Rebuilt, rule: &str| {
+        rebuilt.findings.iter().any(|finding| finding.rule.name == rule)
+    };
+    match ["unknown-target", "unknown-first-kept"].iter().find(|rule| reports(&ours, rule)) {
+        Some(rule) => Err(format!("{rule} is reported")),
+        None => Ok(()),
+    }
+}
+
+/// Checks that trees with edits, system messages and compactions give the messages that pi would send. A tree that does
+/// not is reduced first.
+pub fn give_what_pi_sends(seed: u64) -> Law {
+    let mut records = edited_tree(&mut Choices::seeded(seed));
+    let Err(mut why) = gives_its_projection(&records) else { return Ok(()) };
+    let mut at = 0;
+    while at < records.len() && records.len() > 1 {
+        match gives_its_projection(&without(&records, at)) {
+            Err(also) => (records, why, at) = (without(&records, at), also, 0),
+            Ok(()) => at += 1,
+        }
+    }
+    Err(format!("{why}\n---\n{}---", text(&records)))
+}
+
+/// Returns the records without one and its edits. Its children become children of its parent.
+fn without(records: &[Value], at: usize) -> Vec<Value> {
+    let (id, parent) = (&records[at]["id"], &records[at]["parentId"]);
+    let mut rest: Vec<Value> = records.iter().filter(|it| it["id"] != *id).cloned().collect();
+    for record in &mut rest {
+        if record["parentId"] == *id {
+            record["parentId"] = parent.clone();
+        }
+        if record["targetId"] == *id {
+            record["type"] = json!("custom");
+        }
+        if record["firstKeptEntryId"] == *id {
+            record["firstKeptEntryId"] = record["id"].clone();
+        }
+    }
+    rest
 }
 
 /// Checks that a damaged tree gives sound messages, the same each time, and that each finding states a place within the

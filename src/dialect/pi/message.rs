@@ -6,6 +6,17 @@ use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
 use crate::json;
 use crate::json::outline::Value;
 
+/// The way in which a reply is sent again. It decides what becomes of its thinking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// To the model that wrote it.
+    SameModel,
+    /// To another model. Thinking is not sent.
+    OtherModel,
+    /// To another model, by a version of pi before 0.86. Thinking is sent as text.
+    OtherModelAsText,
+}
+
 /// The members of a message, as JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
@@ -57,49 +68,100 @@ impl<'a> Message<'a> {
     pub fn selected_model(&self) -> Option<[Option<&'a str>; 2]> {
         (self.role == Some("\"assistant\"")).then(|| [self.model, self.provider].map(only_quoted))
     }
-}
 
-/// Translates the record of a message. `is_same_model` is true if the model that wrote a reply continues the
-/// conversation. Returns true if the translation depends on that.
-pub fn write(
-    message: &Message<'_>,
-    source: &RecordSource<'_>,
-    is_same_model: bool,
-    out: &mut Translation<'_>,
-) -> bool {
-    match message.role.and_then(json::string).as_deref() {
-        Some("user" | "custom" | "hookMessage") => {
-            let content = content(message.content);
-            out.record(source, 1, "user").content("content", &content);
-        }
-        Some("assistant") => {
-            let (reply, has_thinking) = reply(message, is_same_model);
-            out.reply(source, 1, &reply);
-            return has_thinking;
-        }
-        Some("toolResult") => {
-            let value = message.value;
-            out.record(source, 1, "tool_result")
-                .raw("tool_use_id", value.quoted("toolCallId").unwrap_or("\"\""))
-                .content("content", &result(message.content))
-                .flag("is_error", value.is_true("isError"));
-        }
-        Some("bashExecution") if !message.value.is_true("excludeFromContext") => {
-            out.record(source, 1, "user").string("content", &bash_execution(message.value));
-        }
-        Some("bashExecution") => out.imported(source),
-        role => {
-            let role = role.unwrap_or_default();
-            out.unknown(format!("messages of the unknown role '{role}'"), source.line.place);
-            out.imported(source);
+    /// Returns the message of an extension, which is the record itself and not a member of it.
+    #[must_use]
+    pub fn custom(value: Value<'a>, content: Option<Value<'a>>) -> Message<'a> {
+        Message {
+            value,
+            role: Some("\"custom\""),
+            content,
+            timestamp: None,
+            api: None,
+            model: None,
+            provider: None,
+            stop_reason: None,
+            usage: None,
         }
     }
-    false
+
+    /// Returns the message with the content of an edit. It has no token counts, because the original has them.
+    #[must_use]
+    pub fn replaced(self, edit: Value<'a>) -> Message<'a> {
+        let replacement = edit.member("replacement");
+        let inner = replacement.filter(|it| it.is_object()).and_then(|it| it.member("content"));
+        Message { content: inner.or(replacement), usage: None, ..self }
+    }
+
+    /// Returns true if it is a system message.
+    #[must_use]
+    pub fn is_system(&self) -> bool {
+        self.role == Some("\"system\"")
+    }
+
+    /// Returns true if a later record can omit it or replace its content.
+    #[must_use]
+    pub fn is_editable(&self) -> bool {
+        const ROLES: [&str; 5] =
+            ["\"user\"", "\"assistant\"", "\"toolResult\"", "\"custom\"", "\"hookMessage\""];
+        self.role.is_some_and(|role| ROLES.contains(&role))
+    }
+
+    /// Translates the message into records, of which the first is record `number` of the line. Returns true if the
+    /// translation depends on `replay`.
+    pub fn write(
+        &self,
+        source: &RecordSource<'_>,
+        number: usize,
+        replay: Replay,
+        out: &mut Translation<'_>,
+    ) -> bool {
+        let value = self.value;
+        match self.role.and_then(json::string).as_deref() {
+            Some("user" | "custom" | "hookMessage") => {
+                let content = content(self.content);
+                out.record(source, number, "user").content("content", &content);
+            }
+            Some("assistant") => {
+                let (reply, has_thinking) = reply(self, source, replay, out);
+                out.reply(source, number, &reply);
+                return has_thinking;
+            }
+            Some("toolResult") => {
+                out.record(source, number, "tool_result")
+                    .raw("tool_use_id", value.quoted("toolCallId").unwrap_or("\"\""))
+                    .content("content", &result(self.content))
+                    .flag("is_error", value.is_true("isError"));
+            }
+            Some("bashExecution") if !value.is_true("excludeFromContext") => {
+                out.record(source, number, "user").string("content", &bash_execution(value));
+            }
+            Some("branchSummary") => {
+                let summary = branch_summary(&value.string("summary").unwrap_or_default());
+                out.record(source, number, "user").string("content", &summary);
+            }
+            // System prompts are not part of the messages.
+            Some("bashExecution" | "system") => out.imported(source),
+            role => {
+                let role = role.unwrap_or_default();
+                out.unknown(format!("messages of the unknown role '{role}'"), source.line.place);
+                out.imported(source);
+            }
+        }
+        false
+    }
+}
+
+/// Returns the text that pi sends for the summary of a branch.
+#[must_use]
+pub fn branch_summary(summary: &str) -> String {
+    format!(
+        "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n{summary}</summary>"
+    )
 }
 
 /// Returns the content of a prompt. A string is kept unchanged, and images are converted to the form that records use.
-#[must_use]
-pub fn content(content: Option<Value<'_>>) -> Content<'_> {
+fn content(content: Option<Value<'_>>) -> Content<'_> {
     let Some(content) = content else { return Content::Blocks(Vec::new()) };
     match content.elements() {
         Some(blocks) => Content::Blocks(blocks.map(block).collect()),
@@ -136,11 +198,15 @@ fn text(block: Value<'_>) -> Option<&str> {
 }
 
 /// Returns a reply, and true if it has thinking.
-fn reply<'a>(message: &Message<'a>, is_same_model: bool) -> (Reply<'a>, bool) {
+fn reply<'a>(
+    message: &Message<'a>,
+    source: &RecordSource<'_>,
+    replay: Replay,
+    out: &mut Translation<'_>,
+) -> (Reply<'a>, bool) {
     let stop_reason = message.stop_reason;
     let is_interrupted = matches!(stop_reason, Some("\"error\"" | "\"aborted\""));
-    let keeps_thinking =
-        is_same_model && message.api.is_none_or(|api| api == "\"anthropic-messages\"");
+    let is_anthropic = message.api.is_none_or(|api| api == "\"anthropic-messages\"");
     let mut reply = Reply {
         model: only_quoted(message.model),
         provider: only_quoted(message.provider),
@@ -155,6 +221,9 @@ fn reply<'a>(message: &Message<'a>, is_same_model: bool) -> (Reply<'a>, bool) {
         ..Reply::default()
     };
     let mut has_thinking = false;
+    if let Some(text) = message.content.filter(|content| content.text().starts_with('"')) {
+        reply.parts.push(ReplyPart::text(text.text()));
+    }
     for block in message.content.and_then(Value::elements).into_iter().flatten() {
         match block.get("type") {
             Some("\"text\"") => {
@@ -164,7 +233,7 @@ fn reply<'a>(message: &Message<'a>, is_same_model: bool) -> (Reply<'a>, bool) {
             _ if is_interrupted => {}
             Some("\"thinking\"") => {
                 has_thinking = true;
-                match thinking(block, is_same_model, keeps_thinking) {
+                match thinking(block, replay, is_anthropic) {
                     Thinking::Block(block) => reply.parts.push(ReplyPart::Block(block)),
                     Thinking::Reasoning(text) => {
                         reply.reasoning.get_or_insert_default().push_str(&text);
@@ -178,7 +247,10 @@ fn reply<'a>(message: &Message<'a>, is_same_model: bool) -> (Reply<'a>, bool) {
                 let (id, name) = (quoted("id").into(), quoted("name"));
                 reply.parts.push(ReplyPart::Call { id, name, input });
             }
-            _ => {}
+            kind => {
+                let kind = kind.and_then(json::string).unwrap_or_default();
+                out.unknown(format!("blocks of the unknown type '{kind}'"), source.line.place);
+            }
         }
     }
     (reply, has_thinking)
@@ -193,20 +265,25 @@ enum Thinking<'a> {
 }
 
 /// Translates a thinking block as pi sends it. A signed block from Anthropic's API goes back unchanged to the model
-/// that wrote it; a signed block from another API becomes reasoning if the model is the same. Every other block becomes
-/// plain text, except that an empty block and redacted thinking are dropped.
-fn thinking(block: Value<'_>, is_same_model: bool, is_kept: bool) -> Thinking<'_> {
+/// that wrote it; a signed block from another API becomes reasoning if the model is the same. An unsigned block becomes
+/// plain text. Empty blocks without a signature are dropped, and so is redacted thinking that no longer fits. For another model, thinking
+/// becomes reasoning or, in old versions, plain text.
+fn thinking(block: Value<'_>, replay: Replay, is_anthropic: bool) -> Thinking<'_> {
     let text = block.quoted("thinking").unwrap_or("\"\"");
+    let reasoning = || Thinking::Reasoning(json::string(text).unwrap_or_default().into_owned());
     let signature = block.get("thinkingSignature").filter(|raw| !json::is_blank(raw));
-    let is_redacted = block.is_true("redacted");
-    match signature {
-        Some(data) if is_redacted && is_kept => Thinking::Block(Block::RedactedThinking(data)),
-        _ if is_redacted || json::is_blank(text) => Thinking::None,
-        Some(signature) if is_kept => Thinking::Block(Block::Thinking(text, signature)),
-        Some(_) if is_same_model => {
-            Thinking::Reasoning(json::string(text).unwrap_or_default().into_owned())
+    let is_kept = replay == Replay::SameModel && is_anthropic;
+    match (signature, replay) {
+        (Some(data), _) if block.is_true("redacted") && is_kept => {
+            Thinking::Block(Block::RedactedThinking(data))
         }
-        _ => Thinking::Block(Block::Text(text.into())),
+        _ if block.is_true("redacted") => Thinking::None,
+        (Some(signature), _) if is_kept => Thinking::Block(Block::Thinking(text, signature)),
+        _ if json::is_blank(text) => Thinking::None,
+        (Some(_), Replay::SameModel) | (_, Replay::OtherModel) => reasoning(),
+        (None, Replay::SameModel) | (_, Replay::OtherModelAsText) => {
+            Thinking::Block(Block::Text(text.into()))
+        }
     }
 }
 

@@ -220,6 +220,11 @@ fn thinking_goes_back_only_to_the_model_that_wrote_it() {
     ] {
         check(&format!("a1 - u:one\n{}\n{now}", reply(model, api)), None, messages, &[]);
     }
+    // Newer versions of pi, which write system messages, do not send it to another model.
+    let system =
+        r#"a0 - json:"type":"message","message":{"role":"system","content":"","sections":{}}"#;
+    let other = reply("other", "anthropic-messages");
+    check(&format!("{system}\na1 a0 u:one\n{other}\n{now}"), None, "U|one|A|done", &[]);
 }
 
 #[test]
@@ -231,4 +236,71 @@ fn the_dialect_can_be_named() {
     let written = String::from_utf8(input.bytes().unwrap().into_owned()).unwrap();
     assert!(written.contains(r#""type":"imported","id":"a1""#), "{written}");
     assert!(written.contains(&text), "{written}");
+}
+
+/// Returns a session of the directory tests/data/pi.
+fn data(name: &str) -> String {
+    let path = format!("{}/tests/data/pi/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn dialects_1_an_edit_omits_a_record_or_replaces_its_content() {
+    let messages = "U|First prompt|A|Second attempt|call c1|U|[shortened]|Next";
+    assert_eq!(rebuild(&data("context-edit"), None), (messages.to_owned(), vec![]));
+}
+
+#[test]
+fn dialects_2_a_compaction_that_names_itself_keeps_nothing() {
+    let messages = "U|[Previous conversation summary]\nSUM|A|Agreed. Let me build on this summary.|U|After compaction";
+    let (found, findings) = rebuild(&data("compaction-keeps-nothing"), None);
+    assert_eq!((found.as_str(), findings), (messages, vec![]));
+}
+
+#[test]
+fn the_last_edit_on_the_path_applies() {
+    let edit = |id: &str, parent: &str, target: &str, replacement: &str| {
+        format!(
+            r#"{id} {parent} json:"type":"context_edit","targetId":"{target}","replacement":{replacement}"#
+        )
+    };
+    let start = "a1 - u:one\na2 a1 c:c1\na3 a2 r:c1\na4 a3 a:two";
+    let with = |edits: &[String]| format!("{start}\n{}", edits.join("\n"));
+    let omit = |id: &str, parent: &str, target: &str| edit(id, parent, target, "null");
+    let text = |id: &str, parent: &str, target: &str, text: &str| {
+        edit(id, parent, target, &format!(r#"{{"content":"{text}"}}"#))
+    };
+    let blocks = r#"{"content":[{"type":"text","text":"new"},{"type":"toolCall","id":"c1","name":"t","arguments":{}}]}"#;
+    for (edits, messages) in [
+        (vec![omit("e1", "a4", "a4")], "U|one|A|call c1|U|[r c1]"),
+        (vec![text("e1", "a4", "a1", "uno")], "U|uno|A|call c1|U|[r c1]|A|two"),
+        (vec![text("e1", "a4", "a4", "dos")], "U|one|A|call c1|U|[r c1]|A|dos"),
+        (vec![text("e1", "a4", "a3", "short")], "U|one|A|call c1|U|[short]|A|two"),
+        (vec![edit("e1", "a4", "a2", blocks)], "U|one|A|new|call c1|U|[r c1]|A|two"),
+        (
+            vec![omit("e1", "a4", "a4"), text("e2", "e1", "a4", "dos")],
+            "U|one|A|call c1|U|[r c1]|A|dos",
+        ),
+        (vec![text("e1", "a4", "a4", "dos"), omit("e2", "e1", "a4")], "U|one|A|call c1|U|[r c1]"),
+        (vec![omit("e1", "a4", "a2"), omit("e2", "e1", "a3"), omit("e3", "e2", "a4")], "U|one"),
+    ] {
+        check(&with(&edits), None, messages, &[]);
+    }
+    // An edit on another branch does not apply.
+    let apart = format!("{}\nb1 a4 u:three", with(&[omit("e1", "a4", "a1")]));
+    check(&apart, None, "U|one|A|call c1|U|[r c1]|A|two|U|three", &["other-branch 6 e1"]);
+    // An edit without a target is reported.
+    let lost = with(&[omit("e1", "a4", "zz")]);
+    check(&lost, None, "U|one|A|call c1|U|[r c1]|A|two", &["unknown-target 6 e1"]);
+    // A compaction can keep everything from an edited record on.
+    let kept = format!(
+        "{}\nk1 e1 compaction:a1 sum\na5 k1 u:five",
+        with(&[text("e1", "a4", "a1", "uno")])
+    );
+    check(
+        &kept,
+        None,
+        "U|[Previous conversation summary]\nsum|A|Agreed. Let me build on this summary.|U|uno|A|call c1|U|[r c1]|A|two|U|five",
+        &[],
+    );
 }
