@@ -13,7 +13,7 @@
 //! - A compaction consists of a `compact_boundary` record, which names the record before it as `logicalParentUuid`, and
 //!   a summary. `preservedMessages` names earlier records that come right after the summary.
 
-mod record;
+pub mod record;
 
 use crate::dialect::source::SourceLine;
 use crate::dialect::translation::{Chunk, Translation};

@@ -6,15 +6,14 @@
 //! - The `response_item` records are what is sent to the model. `event_msg` records are for display.
 //! - A `compacted` record replaces everything before it with its `replacement_history`. Version 0.80.0 has only
 //!   `message`: the prompts stay, and the message follows them.
-//! - `token_usage_record` has the counts of one call. Version 0.80.0 has only `token_count` events, which repeat the
-//!   counts of the last call.
-//!
+//! - `token_usage_record` or, in old versions, `token_count` has the counts of a call; see `calls.rs`.
 //! - A rewound or forked conversation is stored in a file whose `history_base` names another file, which may name a
 //!   third. Each continues the beginning of the file that it names, so the text to read consists of parts of several
 //!   files; see `history.rs`.
 //!
 //! Developer messages and instructions are system prompts and do not become messages.
 
+pub mod calls;
 mod history;
 pub mod item;
 
@@ -28,6 +27,7 @@ use crate::input::Input;
 use crate::input::origin::SourcePlace;
 use crate::json;
 use crate::json::outline::{Outline, Value};
+use calls::{Call, Calls};
 use history::History;
 use item::{Facts, Item, Kind};
 use std::collections::HashMap;
@@ -39,8 +39,8 @@ struct Entry {
     chunk: Chunk,
     /// The number of the model of its turn, counted from 1; 0 if it is not known.
     model: usize,
-    /// The counts of the reply that begins with it: the prompt, the part of it that was in the cache, and the output.
-    usage: Option<[u64; 3]>,
+    /// The call that the reply which begins with it answers.
+    call: Option<Call>,
 }
 
 /// A line that is kept in memory.
@@ -69,8 +69,7 @@ struct Rollout {
     untranslated: Option<usize>,
     /// The line of this item.
     copy: KeptLine,
-    /// The total usage in the newest `token_count` event, as JSON.
-    total: Option<String>,
+    calls: Calls,
     /// The indices of the prompts since the newest compaction that has a `replacement_history`.
     prompts: Vec<usize>,
     /// The indices of the prompts that compactions without a `replacement_history` keep, by the compaction's index.
@@ -105,23 +104,15 @@ impl Rollout {
         let (source, kind, payload) = members(line);
         out.keep(&source);
         let kind = kind.and_then(json::string).unwrap_or_default();
+        if let Some(call) = payload.and_then(|payload| self.calls.take(&kind, payload)) {
+            self.count(call, out);
+        }
         match (&*kind, payload.filter(|payload| payload.is_object())) {
             ("session_meta", Some(meta)) if !self.has_header && place.offset >= self.begin => {
                 self.has_header = true;
                 out.header(place, |out| header(&source, meta, out));
             }
             ("response_item", Some(item)) => self.item(&source, item, out),
-            ("token_usage_record", Some(counts)) => {
-                self.count(counts.object("usage"), out);
-            }
-            ("event_msg", Some(event)) if event.get("type") == Some("\"token_count\"") => {
-                let info = event.object("info");
-                let total = info.and_then(|it| it.get("total_token_usage"));
-                if total.is_some() && total != self.total.as_deref() {
-                    self.total = total.map(str::to_owned);
-                    self.count(info.and_then(|it| it.object("last_token_usage")), out);
-                }
-            }
             ("turn_context", Some(turn)) => {
                 let model = turn.get("model").unwrap_or_default();
                 if self.models.last().is_none_or(|last| last != model) {
@@ -139,7 +130,7 @@ impl Rollout {
                     Chunk::default()
                 };
                 self.end_reply(out);
-                self.entries.push(Entry { place, chunk, model: 0, usage: None });
+                self.entries.push(Entry { place, chunk, model: 0, call: None });
             }
             (kind, _) if NOT_SENT.contains(&kind) => {}
             (kind, _) => out.unknown(format!("records of the unknown type '{kind}'"), place),
@@ -150,7 +141,7 @@ impl Rollout {
         let (index, item) = (self.entries.len(), Item::of(item));
         let model = self.models.len();
         let place = source.line.place;
-        let continues = self.reply.is_some_and(|reply| self.entries[reply].usage.is_none());
+        let continues = self.reply.is_some_and(|reply| self.entries[reply].call.is_none());
         let is_reply = matches!(item.kind, Kind::Reply | Kind::Call);
         if !is_reply || !continues {
             self.end_reply(out);
@@ -161,13 +152,13 @@ impl Rollout {
             let KeptLine { text, outline, nodes, at } = &mut self.copy;
             (*nodes, *at) = (outline.copy(source.line.value, text), source.line.at);
         } else {
-            let facts = Facts { model: self.model(model), usage: None };
+            let facts = Facts { model: self.model(model), call: None };
             chunk = out.chunk(|out| item::write(&item, source, 1, facts, out));
         }
         if item::prompt(&item).is_some() {
             self.prompts.push(index);
         }
-        self.entries.push(Entry { place, chunk, model, usage: None });
+        self.entries.push(Entry { place, chunk, model, call: None });
     }
 
     /// Ends the newest reply.
@@ -179,11 +170,11 @@ impl Rollout {
     /// Translates the first item of the newest reply, unless that was done.
     fn translate(&mut self, out: &mut Translation<'_>) {
         let Some(index) = self.untranslated.take() else { return };
-        let Entry { place, model, usage, .. } = self.entries[index];
+        let Entry { place, model, ref call, .. } = self.entries[index];
         let KeptLine { text, outline, nodes, at } = &self.copy;
         let value = outline.value(text, nodes.clone());
         let (source, _, item) = members(SourceLine { value, place, at: *at });
-        let facts = Facts { model: self.model(model), usage };
+        let facts = Facts { model: self.model(model), call: call.as_ref() };
         let item = item.map(Item::of);
         let chunk = out.chunk(|out| {
             item.iter().for_each(|item| item::write(item, &source, 1, facts, out));
@@ -197,15 +188,10 @@ impl Rollout {
         model.starts_with('"').then_some(model)
     }
 
-    /// Stores counts for the newest reply, and translates its first item.
-    fn count(&mut self, usage: Option<Value<'_>>, out: &mut Translation<'_>) {
-        let entry = self.reply.and_then(|reply| self.entries.get_mut(reply));
-        let (Some(entry), Some(usage)) = (entry, usage) else { return };
-        let number = |name| usage.number(name).unwrap_or(0);
-        // A usage record comes before the event that repeats it.
-        entry.usage.get_or_insert_with(|| {
-            ["input_tokens", "cached_input_tokens", "output_tokens"].map(number)
-        });
+    /// Stores the call of the newest reply, and translates its first item.
+    fn count(&mut self, call: Call, out: &mut Translation<'_>) {
+        let Some(entry) = self.reply.and_then(|reply| self.entries.get_mut(reply)) else { return };
+        entry.call.get_or_insert(call);
         self.translate(out);
     }
 
@@ -213,7 +199,7 @@ impl Rollout {
     fn write(&self, out: &mut Translation<'_>) -> anyhow::Result<()> {
         let mut lines = out.reader();
         for (index, entry) in self.entries.iter().enumerate() {
-            let Entry { place, mut chunk, .. } = *entry;
+            let &Entry { place, mut chunk, .. } = entry;
             if let Some(kept) = self.kept.get(&index) {
                 let mut prompts = Vec::new();
                 for prompt in kept {

@@ -18,7 +18,7 @@
 //! model, and translated again if it did not.
 
 mod edits;
-mod message;
+pub mod message;
 
 use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;

@@ -76,6 +76,8 @@ pub struct Reply<'a> {
     pub stop_reason: Option<Cow<'a, str>>,
     /// The token counts.
     pub usage: Option<Usage<'a>>,
+    /// An id that the call to the provider has in every copy of the transcript.
+    pub call: Option<Cow<'a, str>>,
     /// Reasoning that is never sent.
     pub reasoning: Option<String>,
     /// True if it was interrupted. Then only its text is kept.
@@ -347,6 +349,9 @@ impl<'o> RecordWriter<'o> {
         }
         if let Some(usage) = &reply.usage {
             self.usage(usage);
+        }
+        if let Some(call) = &reply.call {
+            self.string("request_id", call);
         }
         if let Some(reasoning) = &reply.reasoning {
             self.string("reasoning", reasoning);

@@ -1,6 +1,7 @@
 //! claw-index: the database has the same content as the transcripts, however it was updated, and search finds their
 //! words.
 
+mod copies;
 mod goclaw;
 mod peers;
 mod queries;

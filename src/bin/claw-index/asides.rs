@@ -1,14 +1,18 @@
-//! Reads all calls to the provider in a project file of Claude Code. Those on abandoned branches and those of subagents
-//! are not part of the conversation, but they also cost tokens.
-//!
-//! A reply can have several lines, which share `message.id` and `requestId`. Its last line has the final counts.
+//! Reads all calls to the provider in a transcript of Claude Code, Codex or pi. Those on abandoned branches, those of
+//! subagents, those that wrote summaries and those that only kept a cache warm are not part of the conversation, but they
+//! also cost tokens.
 
+use clawutils::dialect::claude_code::record::call_id;
+use clawutils::dialect::codex::calls::Calls;
+use clawutils::dialect::pi;
 use clawutils::dialect::time::of_text;
 use clawutils::index::rows::UsageRow;
 use clawutils::input::Input;
-use clawutils::input::lines::Lines;
+use clawutils::input::lines::{Lines, ValueLine};
 use clawutils::json::Object;
+use clawutils::json::outline::Value;
 use clawutils::usage::Counts;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// A call to the provider.
@@ -23,42 +27,48 @@ pub struct SourceCall {
 /// The calls of a file.
 #[derive(Debug, Default)]
 pub struct SourceCalls {
-    /// For each line of a reply, by its offset: the index in `calls` of the call that it belongs to.
-    by_offset: HashMap<u64, usize>,
     /// The calls, in the order of their first lines.
     calls: Vec<SourceCall>,
+    /// The index in `calls` of each call, by its id.
+    by_id: HashMap<String, usize>,
 }
 
 impl SourceCalls {
-    /// Reads the calls of `source`. Returns `None` if the header of its translation does not name Claude Code as the
-    /// program that wrote it.
+    /// Reads the calls of `source`. Returns `None` if the header of its translation does not name one of these programs.
     pub fn read(source: &Input, translation: &Input) -> anyhow::Result<Option<SourceCalls>> {
-        if !is_claude_code(translation)? {
-            return Ok(None);
-        }
-        let (mut found, mut by_id) = (SourceCalls::default(), HashMap::new());
-        let mut lines = Lines::of(source);
-        while let Some(batch) = lines.batch()? {
-            for line in batch.flatten() {
-                let Some((id, call)) = call(&line.object) else { continue };
-                let next = found.calls.len();
-                let index = *by_id.entry(id).or_insert(next);
-                found.by_offset.insert(line.place.offset, index);
-                match found.calls.get_mut(index) {
-                    Some(known) => {
-                        *known =
-                            SourceCall { timestamp: known.timestamp.or(call.timestamp), ..call };
-                    }
-                    None => found.calls.push(call),
+        let mut codex = Codex::default();
+        let mut take: Box<dyn FnMut(Value<'_>) -> Option<UsageRow>> = match dialect(translation)? {
+            Some(name) if name == "claude-code" => Box::new(of_claude_code),
+            Some(name) if name == "codex" => Box::new(move |line| codex.take(line)),
+            Some(name) if name == "pi" => Box::new(of_pi),
+            _ => return Ok(None),
+        };
+        let mut found = SourceCalls::default();
+        let mut lines = Lines::with_values(source);
+        while let Some(mut batch) = lines.batch()? {
+            while let Some((_, line)) = batch.next_value() {
+                if let ValueLine::Object(line, _) = line
+                    && let Some(usage) = take(line)
+                {
+                    let timestamp = line.get("timestamp").and_then(of_text);
+                    found.add(timestamp.map(|micros| micros as f64 / 1e6), usage);
                 }
             }
         }
         Ok(Some(found))
     }
 
-    /// Returns the id of the call whose reply has a line at `offset`.
-    pub fn id_at(&self, offset: u64) -> Option<&str> {
-        self.calls.get(*self.by_offset.get(&offset)?)?.usage.call.as_deref()
+    /// Adds a call. A reply can have several lines, of which the last one has the final counts.
+    fn add(&mut self, timestamp: Option<f64>, usage: UsageRow) {
+        let id = usage.call.clone().unwrap_or_default();
+        let next = self.calls.len();
+        match self.calls.get_mut(*self.by_id.entry(id).or_insert(next)) {
+            Some(known) => {
+                known.timestamp = known.timestamp.or(timestamp);
+                known.usage = usage;
+            }
+            None => self.calls.push(SourceCall { timestamp, usage }),
+        }
     }
 
     /// Returns all calls.
@@ -67,31 +77,71 @@ impl SourceCalls {
     }
 }
 
-fn is_claude_code(translation: &Input) -> anyhow::Result<bool> {
+/// Returns the dialect that the header of a translation names.
+fn dialect(translation: &Input) -> anyhow::Result<Option<String>> {
     let mut lines = Lines::of(translation);
-    let Some(batch) = lines.batch()? else { return Ok(false) };
+    let Some(batch) = lines.batch()? else { return Ok(None) };
     let header = batch.flatten().next();
     let source = header.as_ref().and_then(|line| line.object.get("source"));
     let source = source.and_then(|raw| Object::parse(raw).ok());
-    Ok(source.and_then(|it| it.string("dialect")).as_deref() == Some("claude-code"))
+    Ok(source.and_then(|it| it.string("dialect").map(Cow::into_owned)))
 }
 
-/// Returns the id of a call and the call, if the line belongs to a reply with token counts.
-fn call(line: &Object<'_>) -> Option<(String, SourceCall)> {
-    let message = Object::parse(line.get("message")?).ok()?;
+fn aside(
+    call: String,
+    model: Option<String>,
+    provider: Option<String>,
+    counts: Counts,
+) -> UsageRow {
+    UsageRow { kind: "aside", call: Some(call), model, provider, counts }
+}
+
+fn string(value: Value<'_>, name: &str) -> Option<String> {
+    value.string(name).map(Cow::into_owned)
+}
+
+/// Returns the call of a line of a reply.
+fn of_claude_code(line: Value<'_>) -> Option<UsageRow> {
+    let message = line.object("message")?;
     let counts = message.get("usage").and_then(Counts::read)?;
-    let own = message.string("id")?.into_owned();
-    let id = match line.string("requestId") {
-        Some(request) => [&own, ":", &request].concat(),
-        None => own,
+    let id = call_id(message.quoted("id"), line.quoted("requestId"))?;
+    Some(aside(id, string(message, "model"), Some("anthropic".to_owned()), counts))
+}
+
+/// The calls of a rollout file.
+#[derive(Default)]
+struct Codex {
+    calls: Calls,
+    model: Option<String>,
+}
+
+impl Codex {
+    fn take(&mut self, line: Value<'_>) -> Option<UsageRow> {
+        let (kind, payload) = (line.string("type")?, line.object("payload")?);
+        if kind == "turn_context" {
+            self.model = string(payload, "model");
+        }
+        let call = self.calls.take(&kind, payload)?;
+        let [prompt, cached, output] = call.counts;
+        let cache_read = cached.min(prompt);
+        let counts = Counts { input: prompt - cache_read, cache_read, cache_write: 0, output };
+        (counts.prompt() > 0)
+            .then(|| aside(call.id, self.model.clone(), Some("openai".to_owned()), counts))
+    }
+}
+
+/// Returns the call of a reply, of a tool that used a model, of a summary, or of an operation such as warming a cache.
+fn of_pi(line: Value<'_>) -> Option<UsageRow> {
+    let holder = line.object("message").unwrap_or(line);
+    let usage = holder.object("usage")?;
+    let count = |name: &str| usage.number(name).unwrap_or(0);
+    let counts = Counts {
+        input: count("input"),
+        cache_read: count("cacheRead"),
+        cache_write: count("cacheWrite"),
+        output: count("output"),
     };
-    let usage = UsageRow {
-        kind: "aside",
-        call: Some(id.clone()),
-        model: message.string("model").map(|model| model.into_owned()),
-        provider: Some("anthropic".to_owned()),
-        counts,
-    };
-    let timestamp = line.get("timestamp").and_then(of_text).map(|micros| micros as f64 / 1e6);
-    Some((id, SourceCall { timestamp, usage }))
+    let id = pi::message::call_id(line)?;
+    (counts.all() > 0)
+        .then(|| aside(id, string(holder, "model"), string(holder, "provider"), counts))
 }

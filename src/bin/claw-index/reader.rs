@@ -27,7 +27,7 @@ pub struct SessionReader<'s, 'c> {
     inserter: &'s mut Inserter<'c>,
     session: Session,
     turns: Turns,
-    /// The calls in a project file of Claude Code.
+    /// The calls in a transcript of another program.
     calls: Option<SourceCalls>,
 }
 
@@ -144,13 +144,8 @@ impl<'s, 'c> SessionReader<'s, 'c> {
     }
 
     fn rows(&mut self, input: &Input, record: &Record<'_>) -> anyhow::Result<()> {
-        let mut rows = Rows::of(record);
+        let rows = Rows::of(record);
         let place = input.original(&record.place);
-        if let Some(usage) = &mut rows.usage
-            && let Some(id) = self.calls.as_ref().and_then(|calls| calls.id_at(place.offset))
-        {
-            usage.call = Some(id.to_owned());
-        }
         let place = RecordPlace {
             id: &record.id,
             offset: place.offset.cast_signed(),

@@ -1,7 +1,9 @@
--- Each call to a provider once, even if copies of its session are indexed, too.
+-- Each call to a provider once, even if copies of its session are indexed, too: in the session that made it, at the time
+-- when it was made. A copy can have a later time.
 CREATE VIEW calls AS
 SELECT * FROM usage AS u
-WHERE call IS NULL OR row = (SELECT max(row) FROM usage WHERE call = u.call);
+WHERE call IS NULL
+  OR row = (SELECT row FROM usage WHERE call = u.call ORDER BY coalesce(timestamp, 1e99), row LIMIT 1);
 
 CREATE VIEW tokens_by_day AS
 SELECT date(timestamp, 'unixepoch') AS day, model, count(*) AS calls, sum(input) AS input,
@@ -19,7 +21,7 @@ CREATE VIEW tokens_by_session AS
 SELECT session_key, count(*) AS calls, sum(input) AS input, sum(cache_read) AS cache_read,
   sum(cache_write) AS cache_write, sum(output) AS output,
   sum(input + cache_read + cache_write + output) AS total
-FROM usage GROUP BY session_key ORDER BY total DESC;
+FROM calls GROUP BY session_key ORDER BY total DESC;
 
 CREATE VIEW largest_results AS
 SELECT session_key, turn, name, result_bytes AS bytes, tool_call_id

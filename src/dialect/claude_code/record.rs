@@ -19,6 +19,7 @@ pub struct Record<'a> {
     /// The id of its parent.
     pub parent: Option<&'a str>,
     timestamp: Option<&'a str>,
+    request: Option<&'a str>,
     /// Its message.
     pub message: Option<Message<'a>>,
     /// True if it names the session.
@@ -48,7 +49,8 @@ impl<'a> Record<'a> {
     /// Reads a record.
     #[must_use]
     pub fn of(line: SourceLine<'a>) -> Record<'a> {
-        let (kind, uuid, parent, timestamp, message) = (None, None, None, None, None);
+        let (kind, uuid, parent, timestamp) = (None, None, None, None);
+        let (request, message) = (None, None);
         let (has_session, is_sidechain, is_summary, is_error) = (false, false, false, false);
         let mut own = Record {
             line,
@@ -56,6 +58,7 @@ impl<'a> Record<'a> {
             uuid,
             parent,
             timestamp,
+            request,
             message,
             has_session,
             is_sidechain,
@@ -69,6 +72,7 @@ impl<'a> Record<'a> {
                 "parentUuid" => own.parent = Some(member.text()),
                 "timestamp" => own.timestamp = Some(member.text()),
                 "message" => own.message = member.is_object().then(|| Message::of(member)),
+                "requestId" => own.request = Some(member.text()),
                 "sessionId" => own.has_session = true,
                 "isSidechain" => own.is_sidechain = member.text() == "true",
                 "isCompactSummary" => own.is_summary = member.text() == "true",
@@ -203,6 +207,8 @@ pub struct Facts<'a> {
     model: Option<Cow<'a, str>>,
     stop_reason: Option<Cow<'a, str>>,
     usage: Option<Cow<'a, str>>,
+    /// The ids of the message and the request, which every copy of the session has.
+    call: Option<String>,
 }
 
 impl<'a> Facts<'a> {
@@ -215,6 +221,7 @@ impl<'a> Facts<'a> {
             model: only_quoted(message.model).map(Cow::Borrowed),
             stop_reason: message.stop_reason.and_then(json::string),
             usage: usage.map(|usage| usage.text().into()),
+            call: usage.and_then(|_| call_id(message.id, record.request)),
         }
     }
 
@@ -222,8 +229,8 @@ impl<'a> Facts<'a> {
     #[must_use]
     pub fn into_owned(self) -> Facts<'static> {
         let owned = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
-        let Facts { model, stop_reason, usage } = self;
-        Facts { model: owned(model), stop_reason: owned(stop_reason), usage: owned(usage) }
+        let Facts { model, stop_reason, usage, call } = self;
+        Facts { model: owned(model), stop_reason: owned(stop_reason), usage: owned(usage), call }
     }
 
     fn reply(&self) -> Reply<'_> {
@@ -232,9 +239,20 @@ impl<'a> Facts<'a> {
             provider: Some("\"anthropic\""),
             stop_reason: self.stop_reason.as_deref().map(Cow::Borrowed),
             usage: self.usage.as_deref().map(Usage::Json),
+            call: self.call.as_deref().map(Cow::Borrowed),
             ..Reply::default()
         }
     }
+}
+
+/// Returns an id that a call has in every copy of its session, from the JSON of the ids of its message and its request.
+#[must_use]
+pub fn call_id(message: Option<&str>, request: Option<&str>) -> Option<String> {
+    let message = message.and_then(json::string)?;
+    Some(match request.and_then(json::string) {
+        Some(request) => [&*message, ":", &*request].concat(),
+        None => message.into_owned(),
+    })
 }
 
 /// Returns the text blocks that are sent for an attachment, or `None` if it is not sent.

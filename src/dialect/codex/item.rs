@@ -1,6 +1,7 @@
 //! Translates items of the Responses API into records.
 
 use crate::dialect::blocks::{only_quoted, text};
+use crate::dialect::codex::calls::Call;
 use crate::dialect::translation::{IMPORTED, RecordSource, Translation};
 use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
 use crate::json::outline::Value;
@@ -91,8 +92,8 @@ impl Kind {
 pub struct Facts<'a> {
     /// The model, as JSON.
     pub model: Option<&'a str>,
-    /// The token counts: of the prompt, of the part of the prompt that was in the cache, and of the output.
-    pub usage: Option<[u64; 3]>,
+    /// The call that it answers.
+    pub call: Option<&'a Call>,
 }
 
 /// Writes an item as one record or several. `number` is the number of the item's first record among those made
@@ -109,13 +110,14 @@ pub fn write(
             let content = item.content.map_or(Content::Blocks(Vec::new()), content);
             out.record(source, number, "user").content("content", &content);
         }
-        Kind::Call if facts.usage.is_none() => out.more_of_reply(source, number, &parts(item)),
+        Kind::Call if facts.call.is_none() => out.more_of_reply(source, number, &parts(item)),
         Kind::Reply | Kind::Call => {
             let reply = Reply {
                 parts: parts(item),
                 model: facts.model,
                 provider: Some("\"openai\""),
-                usage: facts.usage.map(Usage::Whole),
+                usage: facts.call.map(|call| Usage::Whole(call.counts)),
+                call: facts.call.map(|call| call.id.as_str().into()),
                 reasoning: reasoning(item),
                 ..Reply::default()
             };

@@ -5,6 +5,7 @@ use crate::dialect::translation::{RecordSource, Translation};
 use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
 use crate::json;
 use crate::json::outline::Value;
+use std::borrow::Cow;
 
 /// The way in which a reply is sent again. It decides what becomes of its thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +124,9 @@ impl<'a> Message<'a> {
                 out.record(source, number, "user").content("content", &content);
             }
             Some("assistant") => {
-                let (reply, has_thinking) = reply(self, source, replay, out);
+                let (mut reply, has_thinking) = reply(self, source, replay, out);
+                let call = reply.usage.as_ref().and_then(|_| call_id(source.line.value));
+                reply.call = call.map(Cow::Owned);
                 out.reply(source, number, &reply);
                 return has_thinking;
             }
@@ -285,6 +288,13 @@ fn thinking(block: Value<'_>, replay: Replay, is_anthropic: bool) -> Thinking<'_
             Thinking::Block(Block::Text(text.into()))
         }
     }
+}
+
+/// Returns an id that the call of a record has in every copy of its session. The id of the record does not suffice,
+/// because it has only 32 bits.
+#[must_use]
+pub fn call_id(record: Value<'_>) -> Option<String> {
+    Some([&*record.string("id")?, "@", &*record.string("timestamp")?].concat())
 }
 
 /// Returns pi's token counts, or `None` if all are zero, because nothing was counted then.

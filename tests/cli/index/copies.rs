@@ -1,0 +1,109 @@
+//! Copies of a session: a call to a provider is counted once, in the session that made it and on the day when it was
+//! made.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{index, rows};
+use crate::common::Sandbox;
+
+/// Returns the tokens per day.
+fn per_day(sandbox: &Sandbox) -> Vec<Value> {
+    rows(sandbox, "i.db", "SELECT day, calls, total FROM tokens_by_day ORDER BY day")
+}
+
+/// Returns a file of `tests/data`.
+fn data(name: &str) -> String {
+    let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    fs::read_to_string(path).expect("a session")
+}
+
+#[test]
+fn dialects_4_a_fork_of_codex_that_repeats_its_parent_counts_it_once() {
+    let sandbox = Sandbox::new();
+    let (first, second) =
+        ("01970000-0000-7000-8000-000000000001", "01970000-0000-7000-8000-000000000002");
+    for (day, thread) in [("01", first), ("02", second)] {
+        let name = format!("rollout-2026-05-{day}T10-00-00-{thread}.jsonl");
+        sandbox.write(&format!("d/{name}"), data(&format!("codex/{name}")));
+    }
+    // The order in which the files are read does not matter.
+    for files in [["02", "01"], ["01", "02"]] {
+        for day in files {
+            let file = format!(
+                "d/rollout-2026-05-{day}T10-00-00-{}.jsonl",
+                if day == "01" { first } else { second }
+            );
+            index(&sandbox, "i.db", &["update", "--quiet", &file]).success();
+        }
+        let days = [("2026-05-01", 2), ("2026-05-02", 1)];
+        let days = days.map(|(day, calls)| json!({"day": day, "calls": calls, "total": 3300}));
+        assert_eq!(per_day(&sandbox), days);
+        let by_session = "SELECT calls, total FROM tokens_by_session ORDER BY calls";
+        let sessions = [1, 2].map(|calls| json!({"calls": calls, "total": 3300}));
+        assert_eq!(rows(&sandbox, "i.db", by_session), sessions);
+        fs::remove_file(sandbox.path("i.db")).expect("removed");
+    }
+}
+
+#[test]
+fn a_fork_of_pi_and_an_import_count_once() {
+    let sandbox = Sandbox::new();
+    let session = data("pi/context-edit.jsonl");
+    sandbox.write("d/one.jsonl", &session);
+    let fork = session.replacen("0190aaaa", "0190bbbb", 1);
+    let more = r#"{"type":"message","id":"a2","parentId":"a5","timestamp":"2026-11-21T14:00:00.000Z","message":{"role":"assistant","content":[{"type":"text","text":"more"}],"provider":"anthropic","model":"m","usage":{"input":100,"output":1,"cacheRead":0,"cacheWrite":0},"stopReason":"stop"}}"#;
+    sandbox.write("d/two.jsonl", format!("{fork}{more}\n"));
+    sandbox.cmd("claw-session").args(["import", "d/one.jsonl"]).assert().success();
+    index(&sandbox, "i.db", &["update", "--quiet", "."]).success();
+    let kinds = "SELECT kind, count(*) AS n, sum(cache_read) AS cached, sum(input) AS input FROM calls GROUP BY kind ORDER BY kind";
+    // Two replies, of which one was omitted, and the warmed cache; then another reply, whose id is that of an older one.
+    assert_eq!(
+        rows(&sandbox, "i.db", kinds),
+        [
+            json!({"kind": "aside", "n": 1, "cached": 50000, "input": 0}),
+            json!({"kind": "reply", "n": 3, "cached": 0, "input": 120}),
+        ]
+    );
+}
+
+#[test]
+fn a_call_of_codex_is_known_by_its_response() {
+    let sandbox = Sandbox::new();
+    let line = |time: &str, kind: &str, payload: Value| {
+        json!({"timestamp": time, "type": kind, "payload": payload}).to_string() + "\n"
+    };
+    let usage = json!({"input_tokens": 10, "cached_input_tokens": 4, "output_tokens": 2});
+    let call = |time: &str, thread: &str, response: &str| {
+        let text = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": response}]});
+        line(time, "response_item", text)
+            + &line(
+                time,
+                "token_usage_record",
+                json!({"thread_id": thread, "response_id": response, "usage": usage}),
+            )
+            + &line(
+                time,
+                "event_msg",
+                json!({"type": "token_count", "info": {"total_token_usage": {"n": response}, "last_token_usage": usage}}),
+            )
+    };
+    let meta = |id: &str| line("2026-05-01T10:00:00Z", "session_meta", json!({"id": id}));
+    // A call that wrote a summary is followed by no item.
+    let summary = line(
+        "2026-05-01T11:00:00Z",
+        "token_usage_record",
+        json!({"thread_id": "t1", "response_id": "r2", "usage": usage}),
+    );
+    let one = meta("t1") + &call("2026-05-01T10:00:00Z", "t1", "r1") + &summary;
+    let two = meta("t2")
+        + &call("2026-05-03T10:00:00Z", "t1", "r1")
+        + &call("2026-05-03T10:00:00Z", "t2", "r3");
+    sandbox.write("d/rollout-1-t1.jsonl", one);
+    sandbox.write("d/rollout-2-t2.jsonl", two);
+    index(&sandbox, "i.db", &["update", "--quiet", "d"]).success();
+    let days = [("2026-05-01", 2, 24), ("2026-05-03", 1, 12)];
+    let days = days.map(|(day, calls, total)| json!({"day": day, "calls": calls, "total": total}));
+    assert_eq!(per_day(&sandbox), days);
+}
