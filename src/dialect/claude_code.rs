@@ -1,7 +1,7 @@
 //! Project files of Claude Code: records that form a tree, in which each names its parent as `parentUuid`.
 //!
 //! They are read as versions 2.0.76 and 2.1.330 read them. These versions were observed while they resumed sessions;
-//! there is no public source.
+//! there is no public source. The types of records that the program of version 2.1.332 has are known by name.
 //!
 //! - The records of type `user`, `assistant`, `attachment` and `system` with a `uuid` form the chain of a conversation,
 //!   from its root to its leaf. The leaf is the last record in the file that is neither in a sidechain, nor of type
@@ -120,7 +120,9 @@ impl Project {
         out.keep(&source);
         let kind = record.kind.and_then(json::string).unwrap_or_default();
         let Some(id) = source.id.as_deref() else {
-            if !OUTSIDE.contains(&&*kind) {
+            if SENT_OTHERWISE.contains(&&*kind) {
+                out.unknown(format!("records of the type '{kind}', which are not applied"), place);
+            } else if !OUTSIDE.contains(&&*kind) {
                 out.unknown(format!("records of the unknown type '{kind}'"), place);
             }
             return;
@@ -349,7 +351,7 @@ impl Project {
 }
 
 /// Types of records that are not part of the chain.
-const OUTSIDE: [&str; 22] = [
+const OUTSIDE: [&str; 42] = [
     "queue-operation",
     "last-prompt",
     "mode",
@@ -359,9 +361,11 @@ const OUTSIDE: [&str; 22] = [
     "cost-state",
     "file-history-snapshot",
     "file-history-delta",
+    "attribution-snapshot",
     "api-request",
     "api-request-shape",
     "api-request-blob",
+    "api-request-resumed",
     "summary",
     "custom-title",
     "ai-title",
@@ -370,9 +374,32 @@ const OUTSIDE: [&str; 22] = [
     "agent-setting",
     "tag",
     "pr-link",
-    "content-replacement",
+    "frame-link",
     "worktree-state",
+    "relocated",
+    "continued-in",
+    "ended-by-model",
+    "resume-head-vouch",
+    "derived-from",
+    "data-flow-records",
+    "data-flow-incomplete",
+    "artifact-comment-monitor",
+    "artifact-autoreact-ledger",
+    "bridge-session",
+    "isolation-latch",
+    "session-owner",
+    "dev-mods",
+    "memory-mode",
+    "observer-ref",
+    "repl-mode",
+    "hybrid-organization",
+    "host-row",
 ];
+
+/// Types of records outside the chain that can change what is sent, which is not done here: results that are replaced by
+/// their beginnings, the conversation that the file of a subagent continues, and history that is not shown again.
+const SENT_OTHERWISE: [&str; 3] =
+    ["content-replacement", "fork-context-ref", "history-suppression"];
 
 /// Types of records that can be links of the chain without being part of the conversation.
 const LINKS: [&str; 4] = ["system", "progress", "attachment", "assistant"];

@@ -1,7 +1,8 @@
 //! Rollout files of Codex CLI: lists of records with `timestamp`, `type` and `payload`.
 //!
 //! They are read as versions 0.80.0 and 0.169.0 read them (openai/codex, codex-rs/core/src/rollout and
-//! codex-rs/protocol). These versions were observed while they resumed sessions.
+//! codex-rs/protocol). These versions were observed while they resumed sessions. The types of records and items that the
+//! program of version 0.171.0 has are known by name.
 //!
 //! - The `response_item` records are what is sent to the model. `event_msg` records are for display.
 //! - A `compacted` record replaces everything before it with its `replacement_history`. Version 0.80.0 has only
@@ -133,6 +134,9 @@ impl Rollout {
                 self.entries.push(Entry { place, chunk, model: 0, call: None });
             }
             (kind, _) if NOT_SENT.contains(&kind) => {}
+            ("inter_agent_communication", _) => {
+                out.unknown("messages between agents, which cannot be converted", place);
+            }
             (kind, _) => out.unknown(format!("records of the unknown type '{kind}'"), place),
         }
     }
@@ -236,8 +240,17 @@ fn members(line: SourceLine<'_>) -> (RecordSource<'_>, Option<&str>, Option<Valu
 }
 
 /// The types of records that are not sent.
-const NOT_SENT: [&str; 5] =
-    ["session_meta", "event_msg", "world_state", "token_usage_record", "ghost_snapshot"];
+const NOT_SENT: [&str; 9] = [
+    "session_meta",
+    "event_msg",
+    "world_state",
+    "token_usage_record",
+    "ghost_snapshot",
+    "dynamic_tools_updated",
+    "inter_agent_communication_metadata",
+    "security_risk_score",
+    "realtime_item",
+];
 
 /// Writes the header of the session.
 fn header(source: &RecordSource<'_>, meta: Value<'_>, out: &mut Translation<'_>) {

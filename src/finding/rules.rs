@@ -70,8 +70,8 @@ rules! {
         "A string contains half of a surrogate pair; U+FFFD is sent in its place.";
     UNKNOWN_VERSION, "unknown-version", Warning, false,
         "Another program wrote the transcript in a newer version of its format; it is read as the newest known one.";
-    UNKNOWN_TYPE, "unknown-type", Note, false,
-        "In another program's transcript, records of an unknown type are skipped; there is one note for each type.";
+    UNKNOWN_TYPE, "unknown-type", Warning, false,
+        "In another program's transcript, records that may change the messages are skipped, because their type is not known; there is one finding for each type.";
     SYSTEM_PROMPT, "system-prompt", Note, false,
         "Messages of another program contain a system prompt; it does not become a message.";
     MISSING_BASE, "missing-base", Error, false,

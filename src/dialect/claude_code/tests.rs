@@ -180,3 +180,22 @@ fn branches_and_damaged_chains_are_reported() {
     let (error, _) = rebuild(&file("u1 - u:one"), Some("zz"));
     assert_eq!(error, "cannot find leaf 'zz' in 't'; claw-check lists branches");
 }
+
+#[test]
+fn dialects_5_the_types_of_the_newest_version_are_known() {
+    // The types of records in Claude Code 2.1.332 without those of the chain.
+    let types = "agent-color agent-name agent-setting ai-title api-request api-request-blob api-request-resumed \
+        api-request-shape artifact-autoreact-ledger artifact-comment-monitor atis-latch attribution-snapshot \
+        bridge-session continued-in cost-state custom-title data-flow-incomplete data-flow-records derived-from \
+        dev-mods ended-by-model file-history-delta file-history-snapshot frame-link host-row hybrid-organization \
+        isolation-latch last-prompt memory-mode mode observer-ref permission-mode pr-link queue-operation relocated \
+        repl-mode resume-head-vouch session-owner summary tag tools-used worktree-state";
+    let state = |kind: &str| format!(r#"{{"type":"{kind}","sessionId":"s"}}"#);
+    let known: Vec<String> = types.split_whitespace().map(state).collect();
+    let text = format!("{}\n{}", record("u1 - u:one"), known.join("\n"));
+    assert_eq!(rebuild(&text, None), ("U|one".to_owned(), vec![]));
+    for kind in ["content-replacement", "fork-context-ref", "history-suppression", "novelty"] {
+        let text = format!("{}\n{}", record("u1 - u:one"), state(kind));
+        assert_eq!(rebuild(&text, None).1, ["unknown-type 2 -"], "{kind}");
+    }
+}

@@ -14,6 +14,8 @@ use std::borrow::Cow;
 pub enum Kind {
     /// A user message.
     Prompt,
+    /// A message from another agent.
+    AgentMessage,
     /// A developer or system message.
     System,
     /// Text or reasoning from the model.
@@ -77,15 +79,29 @@ impl Kind {
             (Some("message"), Some("\"user\"")) => Kind::Prompt,
             (Some("message"), Some("\"assistant\"")) | (Some("reasoning"), _) => Kind::Reply,
             (Some("message"), _) => Kind::System,
+            (Some("agent_message"), _) => Kind::AgentMessage,
             (Some("function_call" | "custom_tool_call" | "local_shell_call"), _) => Kind::Call,
             (Some("function_call_output" | "custom_tool_call_output"), _) => Kind::Output,
-            (Some("web_search_call" | "ghost_snapshot" | "compaction" | "tool_search_call"), _) => {
-                Kind::Other
-            }
+            (Some(known), _) if OTHERS.contains(&known) => Kind::Other,
             _ => Kind::Unknown,
         }
     }
 }
+
+/// The known types of items that records cannot represent.
+const OTHERS: [&str; 11] = [
+    "web_search_call",
+    "image_generation_call",
+    "tool_search_call",
+    "tool_search_output",
+    "additional_tools",
+    "configuration_update",
+    "ghost_snapshot",
+    "compaction_trigger",
+    "other",
+    "compaction",
+    "context_compaction",
+];
 
 /// Members of a reply that are not in its items.
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,7 +122,7 @@ pub fn write(
     out: &mut Translation<'_>,
 ) {
     match item.kind {
-        Kind::Prompt => {
+        Kind::Prompt | Kind::AgentMessage => {
             let content = item.content.map_or(Content::Blocks(Vec::new()), content);
             out.record(source, number, "user").content("content", &content);
         }
@@ -131,9 +147,11 @@ pub fn write(
                 .flag("is_error", is_error);
         }
         _ => {
+            let name = item.own_type().unwrap_or_default();
             if item.kind == Kind::Unknown {
-                let name = item.own_type().unwrap_or_default();
                 out.unknown(format!("items of the unknown type '{name}'"), source.line.place);
+            } else if matches!(&*name, "compaction" | "context_compaction") {
+                out.unknown("summaries that only OpenAI's API can read", source.line.place);
             }
             out.record(source, number, IMPORTED).raw("record", item.value.text());
         }

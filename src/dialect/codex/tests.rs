@@ -111,3 +111,37 @@ fn a_file_has_no_branches() {
         rebuild(&[record("session_meta", r#""id":"t2""#), user("one")].join("\n"), Some("x"));
     assert_eq!(error, "cannot choose a leaf in 't': it has no branches");
 }
+
+#[test]
+fn dialects_6_the_types_of_the_newest_version_are_known() {
+    // The types of records and items in Codex 0.171.0 that do not become messages.
+    let records = [
+        "dynamic_tools_updated",
+        "inter_agent_communication_metadata",
+        "security_risk_score",
+        "realtime_item",
+    ];
+    let items = [
+        "additional_tools",
+        "tool_search_call",
+        "tool_search_output",
+        "web_search_call",
+        "image_generation_call",
+        "configuration_update",
+        "compaction_trigger",
+        "other",
+    ];
+    let records = records.map(|kind| record(kind, ""));
+    let items = items.map(|kind| item(&format!(r#""type":"{kind}""#)));
+    check(&[&[user("one")][..], &records, &items].concat(), "U|one", &[]);
+    let agent = item(
+        r#""type":"agent_message","author":"a","recipient":"b","content":[{"type":"input_text","text":"hello"}]"#,
+    );
+    check(&[user("one"), agent], "U|one|hello", &[]);
+    for lost in [
+        record("inter_agent_communication", r#""content":"x""#),
+        item(r#""type":"compaction","encrypted_content":"x""#),
+    ] {
+        check(&[user("one"), lost], "U|one", &["unknown-type 3 -"]);
+    }
+}
