@@ -6,9 +6,9 @@ use crate::estimate::{Budget, Refused};
 use crate::exec::tools::Directory;
 use crate::exit::{Error, Exit, fail};
 use crate::input::line;
-use crate::json::write::Members;
 use crate::json::{self, Object};
 use crate::provider::effort::Effort;
+use crate::provider::sampling;
 use crate::settings::values::{ExtraArg, positive};
 use std::path::PathBuf;
 
@@ -124,20 +124,18 @@ fn temperature(text: &str) -> Result<f64, String> {
 }
 
 impl BodyArgs {
-    /// Reads the further members of the request body, including the temperature.
+    /// Reads the further members of the request body.
     ///
     /// # Errors
     /// Fails as [`read_extra`] does, and with 78 if both options give a temperature.
     pub fn read(&self) -> anyhow::Result<Option<String>> {
         let extra = self.extra.as_ref().map(read_extra).transpose()?;
-        let Some(temperature) = self.temperature else { return Ok(extra) };
-        let members = Members::new().decimal("temperature", temperature);
-        let Some(extra) = extra else { return Ok(Some(members.into_json())) };
-        if Object::parse(&extra).is_ok_and(|object| object.get("temperature").is_some()) {
+        let is_given = |extra: &String| sampling::values(extra, "temperature").next().is_some();
+        if self.temperature.is_some() && extra.as_ref().is_some_and(is_given) {
             let text = "--extra and --temperature both give a temperature; give it once";
             return fail(Exit::Config, text);
         }
-        Ok(Some(members.spread(&extra).into_json()))
+        Ok(extra)
     }
 }
 

@@ -34,6 +34,7 @@ mod recorded;
 pub mod reasoning;
 mod responses;
 pub mod refusal;
+pub mod sampling;
 pub mod secret;
 pub mod stream;
 mod turns;
@@ -67,6 +68,8 @@ pub struct ModelRequest<'r, 'a> {
     pub tools: Option<&'r str>,
     /// The messages.
     pub messages: &'r [Message<'a>],
+    /// The sampling temperature; the provider's default if it is `None`.
+    pub temperature: Option<f64>,
     /// How much the model thinks; the provider's default if it is `None`.
     pub effort: Option<Effort>,
     /// The beta features to request, separated by commas. Only Bedrock has them in the body.
@@ -92,6 +95,7 @@ impl<'r, 'a> ModelRequest<'r, 'a> {
             system: None,
             tools: None,
             messages,
+            temperature: None,
             effort: None,
             betas: "",
             author: None,

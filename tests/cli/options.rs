@@ -36,6 +36,26 @@ fn effort_becomes_the_member_of_each_api() {
 }
 
 #[test]
+fn the_temperature_is_in_the_place_of_each_api() {
+    for (shape, place) in [(Shape::Anthropic, ""), (Shape::OpenAi, ""), (Shape::Ollama, "/options")]
+    {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        let run = call(&sandbox, &provider, shape, &["--temperature", "0.5"]);
+        run.write_stdin(HELLO).assert().success().stderr("");
+        let sent = body(&provider.single_request()).clone();
+        assert_eq!(sent.pointer(&format!("{place}/temperature")), Some(&json!(0.5)), "{shape:?}");
+        let extra = if place.is_empty() {
+            json!({"temperature": 1})
+        } else {
+            json!({"options": {"temperature": 1}})
+        };
+        let both = ["--temperature", "0.5", "--extra", &extra.to_string()];
+        let run = call(&sandbox, &provider, shape, &both).write_stdin(HELLO).assert();
+        run.code(78).stderr(contains("both give a temperature; give it once"));
+    }
+}
+
+#[test]
 fn extra_members_go_into_the_body_and_take_precedence() {
     for (shape, extra) in [
         (Shape::Anthropic, json!({"temperature": 0.5, "max_tokens": 11})),

@@ -53,6 +53,7 @@ pub fn write(directory: &Path, sessions: u64) -> std::io::Result<()> {
         for ((protocol, model), out) in PROTOCOLS.iter().zip(&mut files) {
             let fitted = fit::fit(*protocol, model, &messages, Some(&tools));
             let request = ModelRequest {
+                temperature: [None, Some(0.5)][choices.below(2)],
                 effort: [None, Some(Effort::Low), Some(Effort::Max)][choices.below(3)],
                 betas: "",
                 author: None,

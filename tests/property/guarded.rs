@@ -183,6 +183,7 @@ fn send(messages: &[Message<'_>], provider: &mut Provider, turn: &mut Turn) -> R
     let (protocol, model) = (provider.protocol(), provider.model());
     let fitted = fit::fit(protocol, model, messages, provider.tools.as_deref());
     let request = ModelRequest {
+        temperature: None,
         effort: None,
         betas: "",
         author: None,

@@ -126,6 +126,7 @@ pub fn call(
         system: extras.system.as_deref(),
         tools: fitted.tools.as_deref(),
         messages: &fitted.messages,
+        temperature: args.body.temperature,
         effort: args.body.effort,
         betas: &betas,
         author: Some(&author),

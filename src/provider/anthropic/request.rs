@@ -32,7 +32,8 @@ pub(super) fn body(request: &ModelRequest<'_, '_>, platform: Platform) -> String
         Some(effort) => effort.for_anthropic(body),
         None => body,
     };
-    body.optional(Members::string, "system", request.system)
+    body.optional(Members::decimal, "temperature", request.temperature)
+        .optional(Members::string, "system", request.system)
         .optional(Members::raw, "tools", request.tools)
         .list("messages", request.messages.iter().map(|it| without_reasoning(it).to_json()))
         .into_json()

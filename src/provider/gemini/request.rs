@@ -29,7 +29,11 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
         None => Members::new(),
     };
     let config = |it: Members| {
-        let config = it.number("maxOutputTokens", request.max_tokens);
+        let config = it.number("maxOutputTokens", request.max_tokens).optional(
+            Members::decimal,
+            "temperature",
+            request.temperature,
+        );
         match request.effort {
             Some(effort) => {
                 config.object("thinkingConfig", |it| thinking(effort, request.model, it))
@@ -302,11 +306,12 @@ mod tests {
                 r#"[{"name":"f","description":"d","input_schema":{"type":"object"}},{"type":"function","function":{"name":"g"}},{"googleSearch":{}}]"#,
             );
             request.effort = Some(Effort::High);
+            request.temperature = Some(0.5);
         });
         let expected = concat!(
             r#"{"systemInstruction":{"parts":[{"text":"be brief"}]},"tools":[{"googleSearch":{}},{"functionDeclarations":["#,
             r#"{"name":"f","description":"d","parametersJsonSchema":{"type":"object","properties":{}}},{"name":"g"}]}],"#,
-            r#""generationConfig":{"maxOutputTokens":9,"thinkingConfig":{"thinkingLevel":"HIGH"}},"contents":["#,
+            r#""generationConfig":{"maxOutputTokens":9,"temperature":0.5,"thinkingConfig":{"thinkingLevel":"HIGH"}},"contents":["#,
             r#"{"role":"user","parts":[{"text":"look \u00e9"}]},"#,
             r#"{"role":"model","parts":[{"text":"hm","thought":true},{"text":"I look"},{"functionCall":{"id":"a","name":"f","args":{"x": 1e2}},"thoughtSignature":"c2ln"},{"functionCall":{"id":"b","name":"g","args":{}}}]},"#,
             r#"{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":"1\n[image]"}}},{"functionResponse":{"id":"b","name":"g","response":{"error":"no"}}},{"inlineData":{"mimeType":"image/png","data":"eA=="}},{"text":"and?"},{"inlineData":{"mimeType":"application/pdf","data":"eA=="}}]}]}"#

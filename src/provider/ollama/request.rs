@@ -22,6 +22,7 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
     body.object("options", |it| {
         it.number("num_ctx", request.window.unwrap_or(WINDOW))
             .number("num_predict", request.max_tokens)
+            .optional(Members::decimal, "temperature", request.temperature)
     })
     .optional(Members::raw, "tools", tools.as_deref())
     .list("messages", turns::messages(request, message))

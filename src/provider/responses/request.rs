@@ -39,7 +39,8 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
     if let Some(effort) = request.effort {
         body = body.object("reasoning", |it| it.string("effort", effort.name()));
     }
-    body.optional(Members::string, "instructions", request.system)
+    body.optional(Members::decimal, "temperature", request.temperature)
+        .optional(Members::string, "instructions", request.system)
         .optional(Members::raw, "tools", tools.as_deref())
         .list("input", items(request.messages, thoughts))
         .into_json()
