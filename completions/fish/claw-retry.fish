@@ -32,6 +32,7 @@ medium\t'Some'
 high\t'Much'
 xhigh\t'Very much'
 max\t'As much as possible'"
+complete -c claw-retry -l thinking-budget -d 'The most tokens that the model thinks before it answers' -r -f
 complete -c claw-retry -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
 complete -c claw-retry -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
 complete -c claw-retry -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f

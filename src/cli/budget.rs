@@ -116,6 +116,9 @@ pub struct BodyArgs {
     /// How much the model thinks before it answers
     #[arg(long, value_name = "LEVEL", env = "CLAW_EFFORT")]
     pub effort: Option<Effort>,
+    /// The most tokens that the model thinks before it answers
+    #[arg(long, value_name = "TOKENS", env = "CLAW_THINKING_BUDGET")]
+    pub thinking_budget: Option<u64>,
 }
 
 fn temperature(text: &str) -> Result<f64, String> {

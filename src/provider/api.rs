@@ -34,6 +34,11 @@ pub trait Api {
     /// Returns the body of a request, without the members of `extra`. The same request always gives the same bytes.
     fn body(&self, request: &ModelRequest<'_, '_>) -> String;
 
+    /// Returns the smallest budget for thinking other than 0. `None` for an API without budgets.
+    fn least_budget(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns the body of a token counting request, made from the body of a request. It has no output limit.
     fn count_body(&self, body: &Object<'_>, _: &str) -> String {
         let is_left_out = |name: &str| matches!(name, "max_tokens" | "max_completion_tokens");

@@ -180,7 +180,8 @@ fn one_reply(
                     without_calls.get_or_init(|| plain::without_calls(request.messages));
                 continue;
             }
-            let Some(room) = output_room(&failed.failure, &request) else {
+            let thought = protocol.thinking_budget(&request).unwrap_or_default();
+            let Some(room) = output_room(&failed.failure, &request, thought + MIN_OUTPUT) else {
                 return Err(failed);
             };
             transport.report(&format!("{}; trying again with --max-tokens {room}", failed.failure));
@@ -334,8 +335,9 @@ fn counted_tokens(answer: &Object<'_>) -> Option<u64> {
     answer.number("input_tokens").or_else(|| answer.number("totalTokens"))
 }
 
-/// Returns the `max_tokens` with which a refused request would fit, if a smaller `max_tokens` is enough.
-fn output_room(failure: &Failure, request: &ModelRequest<'_, '_>) -> Option<u64> {
+/// Returns the `max_tokens` with which a refused request would fit, if a smaller `max_tokens` is enough. It is at least
+/// `least`, unless the caller asked for less.
+fn output_room(failure: &Failure, request: &ModelRequest<'_, '_>, least: u64) -> Option<u64> {
     let asked = request.max_tokens;
     let room = match failure.class {
         FailureClass::Overflow => {
@@ -353,7 +355,7 @@ fn output_room(failure: &Failure, request: &ModelRequest<'_, '_>) -> Option<u64>
         }
         _ => return None,
     };
-    (room >= MIN_OUTPUT.min(asked) && room < asked).then_some(room)
+    (room >= least.min(asked) && room < asked).then_some(room)
 }
 
 /// Returns the tokens that the limit in a refusal leaves for the answer. If the server did not count the whole prompt,

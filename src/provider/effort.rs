@@ -36,15 +36,23 @@ impl Effort {
         }
     }
 
-    /// Adds the member of Anthropic's API: `output_config.effort`, whose lowest level is low, or disabled thinking
-    /// (`types/output_config_param.py` and `types/thinking_config_disabled_param.py` of anthropic 2.14.0).
+    /// Returns the budget in tokens that has the effect of the level. The values are those with which Google translates
+    /// OpenAI's levels (ai.google.dev/gemini-api/docs/openai, read in November 2026).
     #[must_use]
-    pub(super) fn for_anthropic(self, body: Members) -> Members {
+    pub fn budget(self) -> u64 {
         match self {
-            Effort::None => body.object("thinking", |it| it.string("type", "disabled")),
-            level => body
-                .object("output_config", |it| it.string("effort", level.max(Effort::Low).name())),
+            Effort::None => 0,
+            Effort::Minimal | Effort::Low => 1024,
+            Effort::Medium => 8192,
+            Effort::High | Effort::Xhigh | Effort::Max => 24_576,
         }
+    }
+
+    /// Returns the lowest level whose budget is not below `tokens`, and for larger budgets `high`.
+    #[must_use]
+    pub fn nearest(tokens: u64) -> Effort {
+        let levels = [Effort::None, Effort::Low, Effort::Medium];
+        levels.into_iter().find(|level| tokens <= level.budget()).unwrap_or(Effort::High)
     }
 
     /// Adds the member of Ollama's API: `think`, which is false or one of three levels (docs/api.md of Ollama, read in November
@@ -63,14 +71,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_level_has_a_member_in_each_protocol() {
-        for (effort, anthropic, ollama) in [
-            (Effort::None, r#"{"thinking":{"type":"disabled"}}"#, r#"{"think":false}"#),
-            (Effort::Minimal, r#"{"output_config":{"effort":"low"}}"#, r#"{"think":"low"}"#),
-            (Effort::Medium, r#"{"output_config":{"effort":"medium"}}"#, r#"{"think":"medium"}"#),
-            (Effort::Max, r#"{"output_config":{"effort":"max"}}"#, r#"{"think":"high"}"#),
+    fn a_budget_has_the_nearest_level() {
+        for (tokens, level) in [
+            (0, Effort::None),
+            (1, Effort::Low),
+            (1024, Effort::Low),
+            (1025, Effort::Medium),
+            (8192, Effort::Medium),
+            (8193, Effort::High),
+            (u64::MAX, Effort::High),
         ] {
-            assert_eq!(effort.for_anthropic(Members::new()).into_json(), anthropic);
+            assert_eq!(Effort::nearest(tokens), level, "{tokens}");
+        }
+    }
+
+    #[test]
+    fn each_level_has_a_member_in_ollamas_api() {
+        for (effort, ollama) in [
+            (Effort::None, r#"{"think":false}"#),
+            (Effort::Minimal, r#"{"think":"low"}"#),
+            (Effort::Medium, r#"{"think":"medium"}"#),
+            (Effort::Max, r#"{"think":"high"}"#),
+        ] {
             assert_eq!(effort.for_ollama(Members::new()).into_json(), ollama);
         }
     }

@@ -72,6 +72,8 @@ pub struct ModelRequest<'r, 'a> {
     pub temperature: Option<f64>,
     /// How much the model thinks; the provider's default if it is `None`.
     pub effort: Option<Effort>,
+    /// The maximum number of tokens that the model thinks, of those in the answer.
+    pub thinking_budget: Option<u64>,
     /// The beta features to request, separated by commas. Only Bedrock has them in the body.
     pub betas: &'r str,
     /// The server and the model, which get their own reasoning back. `None` for no reasoning.
@@ -82,6 +84,13 @@ pub struct ModelRequest<'r, 'a> {
     pub window: Option<u64>,
     /// Additional members of the body, as a JSON object. They override members of the same name.
     pub extra: Option<&'r str>,
+}
+
+impl ModelRequest<'_, '_> {
+    /// Returns how much the model thinks, for APIs without a budget: the effort, or else the level nearest to the budget.
+    fn level(&self) -> Option<Effort> {
+        self.effort.or_else(|| self.thinking_budget.map(Effort::nearest))
+    }
 }
 
 #[cfg(test)]
@@ -97,6 +106,7 @@ impl<'r, 'a> ModelRequest<'r, 'a> {
             messages,
             temperature: None,
             effort: None,
+            thinking_budget: None,
             betas: "",
             author: None,
             stream: false,

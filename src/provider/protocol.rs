@@ -72,6 +72,31 @@ impl Protocol {
         }
     }
 
+    /// Returns the tokens of the answer that thinking may take. They are unknown for an API without budgets.
+    #[must_use]
+    pub fn thinking_budget(self, request: &ModelRequest<'_, '_>) -> Option<u64> {
+        request.thinking_budget.filter(|_| self.api().least_budget().is_some())
+    }
+
+    /// Checks that a budget for thinking is one that the API accepts, and that it leaves tokens for the answer.
+    ///
+    /// # Errors
+    /// Returns what is wrong, and what to do.
+    pub fn check_budget(self, request: &ModelRequest<'_, '_>) -> Result<(), String> {
+        let (budget, most) = (self.thinking_budget(request), request.max_tokens);
+        let Some(budget) = budget.filter(|budget| *budget > 0) else { return Ok(()) };
+        match self.api().least_budget() {
+            Some(least) if budget < least => Err(format!(
+                "--thinking-budget {budget} is too small for the {} API; give at least {least}, or 0 for no thinking",
+                self.name()
+            )),
+            _ if budget >= most => Err(format!(
+                "--thinking-budget {budget} leaves no tokens for the answer, because --max-tokens {most} includes thinking; raise --max-tokens or lower the budget"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the body of a token counting request, which does not ask for a stream.
     #[must_use]
     pub fn count_body(self, request: &ModelRequest<'_, '_>) -> String {

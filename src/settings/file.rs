@@ -78,6 +78,7 @@ pub const KEYS: &[&str] = &[
     "stream",
     "system",
     "temperature",
+    "thinking-budget",
     "timeout",
     "tools",
     "via",

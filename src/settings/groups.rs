@@ -1,12 +1,13 @@
 //! Groups of variables that a program leaves out of the environment of another.
 
 /// Settings of the conversation's requests, which do not apply to a request for a summary.
-pub const REQUEST: [&str; 7] = [
+pub const REQUEST: [&str; 8] = [
     "CLAW_SYSTEM",
     "CLAW_TOOLS",
     "CLAW_EXTRA",
     "CLAW_TEMPERATURE",
     "CLAW_EFFORT",
+    "CLAW_THINKING_BUDGET",
     "CLAW_WINDOW",
     "CLAW_MAX_TOKENS",
 ];

@@ -36,6 +36,44 @@ fn effort_becomes_the_member_of_each_api() {
 }
 
 #[test]
+fn a_budget_for_thinking_is_sent_where_the_api_has_one() {
+    let enabled = |tokens: u64| json!({"type": "enabled", "budget_tokens": tokens});
+    for (shape, tokens, member, value) in [
+        (Shape::Anthropic, "1024", "thinking", enabled(1024)),
+        (Shape::Anthropic, "8095", "thinking", enabled(8095)),
+        (Shape::Anthropic, "0", "thinking", json!({"type": "disabled"})),
+        (Shape::OpenAi, "8192", "reasoning_effort", json!("medium")),
+        (Shape::Ollama, "9000", "think", json!("high")),
+        (Shape::Ollama, "0", "think", json!(false)),
+    ] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        let run = call(&sandbox, &provider, shape, &[]).env("CLAW_THINKING_BUDGET", tokens);
+        run.write_stdin(HELLO).assert().success().stderr("");
+        assert_eq!(body(&provider.single_request())[member], value, "{shape:?} {tokens}");
+    }
+}
+
+#[test]
+fn a_budget_for_thinking_must_be_possible() {
+    for (tokens, why) in [
+        (
+            "1023",
+            "--thinking-budget 1023 is too small for the anthropic API; give at least 1024, or 0 for no thinking",
+        ),
+        (
+            "8096",
+            "--thinking-budget 8096 leaves no tokens for the answer, because --max-tokens 8096 includes thinking; raise --max-tokens or lower the budget",
+        ),
+    ] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        let args = ["--thinking-budget", tokens, "--max-tokens", "8096"];
+        let run = call(&sandbox, &provider, Shape::Anthropic, &args).write_stdin(HELLO);
+        run.assert().code(78).stderr(format!("claw-call: {why}\n"));
+        assert!(provider.requests().is_empty());
+    }
+}
+
+#[test]
 fn the_temperature_is_in_the_place_of_each_api() {
     for (shape, place) in [(Shape::Anthropic, ""), (Shape::OpenAi, ""), (Shape::Ollama, "/options")]
     {

@@ -55,6 +55,7 @@ pub fn write(directory: &Path, sessions: u64) -> std::io::Result<()> {
             let request = ModelRequest {
                 temperature: [None, Some(0.5)][choices.below(2)],
                 effort: [None, Some(Effort::Low), Some(Effort::Max)][choices.below(3)],
+                thinking_budget: [None, Some(0), Some(2000)][choices.below(3)],
                 betas: "",
                 author: None,
                 model,

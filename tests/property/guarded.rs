@@ -185,6 +185,7 @@ fn send(messages: &[Message<'_>], provider: &mut Provider, turn: &mut Turn) -> R
     let request = ModelRequest {
         temperature: None,
         effort: None,
+        thinking_budget: None,
         betas: "",
         author: None,
         model,

@@ -128,12 +128,16 @@ pub fn call(
         messages: &fitted.messages,
         temperature: args.body.temperature,
         effort: args.body.effort,
+        thinking_budget: args.body.thinking_budget,
         betas: &betas,
         author: Some(&author),
         stream: args.stream.is_some(),
         window: window(known, endpoint.provider),
         extra: extra.as_deref(),
     };
+    if let Err(why) = endpoint.protocol.check_budget(&request) {
+        return fail(Exit::Config, why);
+    }
     let (protocol, detect_truncation) = (endpoint.protocol, args.patience.detect_truncation);
     let call = ModelCall {
         protocol,

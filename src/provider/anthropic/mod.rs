@@ -67,6 +67,11 @@ impl Api for Anthropic {
         request::body(request, self.0)
     }
 
+    /// The number is that of `types/thinking_config_enabled_param.py` in anthropic 2.14.0.
+    fn least_budget(&self) -> Option<u64> {
+        Some(1024)
+    }
+
     /// Vertex AI takes the model in the body of a counting request, because it is not in the URL.
     fn count_body(&self, body: &Object<'_>, model: &str) -> String {
         let is_left_out = |name: &str| matches!(name, "max_tokens" | "model");

@@ -4,6 +4,7 @@ use crate::json::quote;
 use crate::json::write::Members;
 use crate::provider::ModelRequest;
 use crate::provider::address::Platform;
+use crate::provider::effort::Effort;
 use crate::provider::reasoning::without_reasoning;
 
 /// The version of the API on Vertex AI (`lib/vertex/_client.py` of anthropic 2.14.0).
@@ -28,13 +29,59 @@ pub(super) fn body(request: &ModelRequest<'_, '_>, platform: Platform) -> String
             body.optional(Members::list, "anthropic_beta", Some(betas).filter(|it| !it.is_empty()))
         }
     };
-    let body = match request.effort {
-        Some(effort) => effort.for_anthropic(body),
-        None => body,
-    };
-    body.optional(Members::decimal, "temperature", request.temperature)
+    thinking(body, request.effort, request.thinking_budget)
+        .optional(Members::decimal, "temperature", request.temperature)
         .optional(Members::string, "system", request.system)
         .optional(Members::raw, "tools", request.tools)
         .list("messages", request.messages.iter().map(|it| without_reasoning(it).to_json()))
         .into_json()
+}
+
+/// Adds how much the model thinks: `thinking`, with a budget or disabled, and `output_config.effort`, whose lowest level is low
+/// (`types/thinking_config_enabled_param.py`, `types/thinking_config_disabled_param.py` and `types/output_config_param.py` of
+/// anthropic 2.14.0).
+fn thinking(body: Members, effort: Option<Effort>, budget: Option<u64>) -> Members {
+    let body = match (budget, effort) {
+        (Some(0), _) | (None, Some(Effort::None)) => {
+            body.object("thinking", |it| it.string("type", "disabled"))
+        }
+        (Some(tokens), _) => body
+            .object("thinking", |it| it.string("type", "enabled").number("budget_tokens", tokens)),
+        (None, _) => body,
+    };
+    match effort.filter(|level| *level != Effort::None) {
+        Some(level) => {
+            body.object("output_config", |it| it.string("effort", level.max(Effort::Low).name()))
+        }
+        None => body,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinking_has_a_budget_and_an_effort() {
+        for (effort, budget, expected) in [
+            (None, None, "{}"),
+            (Some(Effort::None), None, r#"{"thinking":{"type":"disabled"}}"#),
+            (Some(Effort::Minimal), None, r#"{"output_config":{"effort":"low"}}"#),
+            (Some(Effort::Medium), None, r#"{"output_config":{"effort":"medium"}}"#),
+            (None, Some(0), r#"{"thinking":{"type":"disabled"}}"#),
+            (None, Some(2000), r#"{"thinking":{"type":"enabled","budget_tokens":2000}}"#),
+            (
+                Some(Effort::Max),
+                Some(2000),
+                r#"{"thinking":{"type":"enabled","budget_tokens":2000},"output_config":{"effort":"max"}}"#,
+            ),
+            (
+                Some(Effort::None),
+                Some(2000),
+                r#"{"thinking":{"type":"enabled","budget_tokens":2000}}"#,
+            ),
+        ] {
+            assert_eq!(thinking(Members::new(), effort, budget).into_json(), expected);
+        }
+    }
 }

@@ -43,6 +43,10 @@ impl Api for Gemini {
         request::body(request)
     }
 
+    fn least_budget(&self) -> Option<u64> {
+        Some(1)
+    }
+
     /// Google's own endpoint takes a whole request with the name of the model in it, Vertex AI takes what counts
     /// (`_CountTokensConfig_to_mldev` and `_CountTokensParameters_to_vertex` in `models.py` of google-genai 3.6.1).
     fn count_body(&self, body: &Object<'_>, model: &str) -> String {

@@ -34,11 +34,11 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
             "temperature",
             request.temperature,
         );
-        match request.effort {
-            Some(effort) => {
-                config.object("thinkingConfig", |it| thinking(effort, request.model, it))
+        match (request.thinking_budget, request.effort) {
+            (None, None) => config,
+            (budget, effort) => {
+                config.object("thinkingConfig", |it| thinking(it, budget, effort, request.model))
             }
-            None => config,
         }
     };
     let is_signed = has_signatures(request.model);
@@ -63,31 +63,29 @@ fn generation(model: &str) -> Option<u32> {
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Adds how much the model thinks: a level from Gemini 3 on, before that a budget in tokens, whose values are those with which
-/// Google translates OpenAI's levels (ai.google.dev/gemini-api/docs/openai, read in November 2026).
-fn thinking(effort: Effort, model: &str, config: Members) -> Members {
-    if generation(model).is_none_or(|number| number >= 3) {
-        return config.string(
-            "thinkingLevel",
-            match effort {
-                Effort::None | Effort::Minimal => "MINIMAL",
-                Effort::Low => "LOW",
-                Effort::Medium => "MEDIUM",
-                Effort::High | Effort::Xhigh | Effort::Max => "HIGH",
-            },
-        );
+/// Adds how much the model thinks: a budget in tokens, or else a level from Gemini 3 on and the level's budget before that.
+/// Gemini 3 takes a budget too, but not both (ai.google.dev/gemini-api/docs/thinking, read in November 2026).
+fn thinking(config: Members, budget: Option<u64>, effort: Option<Effort>, model: &str) -> Members {
+    let has_levels = generation(model).is_none_or(|number| number >= 3);
+    match (budget, effort) {
+        (None, Some(effort)) if has_levels => config.string("thinkingLevel", level(effort)),
+        // Gemini 2.5 Pro cannot do without thinking: its smallest budget is 128.
+        _ => {
+            let least = if model.contains("pro") { 128 } else { 0 };
+            let tokens = budget.or(effort.map(Effort::budget)).unwrap_or_default();
+            config.number("thinkingBudget", tokens.max(least))
+        }
     }
-    // Gemini 2.5 Pro cannot do without thinking: its smallest budget is 128.
-    let least = if model.contains("pro") { 128 } else { 0 };
-    config.number(
-        "thinkingBudget",
-        match effort {
-            Effort::None => least,
-            Effort::Minimal | Effort::Low => 1024,
-            Effort::Medium => 8192,
-            Effort::High | Effort::Xhigh | Effort::Max => 24_576,
-        },
-    )
+}
+
+/// Returns the level of Gemini that has the effect of an effort.
+fn level(effort: Effort) -> &'static str {
+    match effort {
+        Effort::None | Effort::Minimal => "MINIMAL",
+        Effort::Low => "LOW",
+        Effort::Medium => "MEDIUM",
+        Effort::High | Effort::Xhigh | Effort::Max => "HIGH",
+    }
 }
 
 /// A message of a request.
@@ -345,6 +343,14 @@ mod tests {
         ] {
             let body = sent(model, |request| request.effort = Some(effort));
             assert!(body.contains(expected), "{model}: {body}");
+        }
+        for (model, budget) in [("gemini-2.5-flash", 2000), ("gemini-3-pro", 128)] {
+            let body = sent(model, |request| {
+                request.effort = Some(Effort::Low);
+                request.thinking_budget = Some(budget);
+            });
+            let expected = format!(r#""thinkingConfig":{{"thinkingBudget":{budget}}}"#);
+            assert!(body.contains(&expected), "{model}: {body}");
         }
     }
 
