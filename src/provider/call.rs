@@ -3,8 +3,8 @@
 //! The caller supplies the [`Transport`] that sends, waits and tells the time. A request is sent again unchanged
 //! only after a failure that may be temporary (rate limit, overload, server error, no usable answer), and once after an
 //! answer with neither text nor tool calls. A request that fits except for `max_tokens` is sent again with a smaller
-//! `max_tokens`. If a model seems to take no calls in the messages, and the request offers no tools, it is sent again with calls
-//! and results as text. No other request is repeated.
+//! `max_tokens`. If a model seems to refuse something without which the request can be sent (a [`Feature`]), it is sent again
+//! without that. No other request is repeated.
 
 use crate::estimate::sizes::Sizes;
 use crate::json::Object;
@@ -13,7 +13,7 @@ use crate::provider::collect::Remaining;
 use crate::provider::ollama::truncated::Cut;
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
-use crate::provider::refusal::{EMPTY, FailureClass, Feature, Known, MALFORMED, Rows};
+use crate::provider::refusal::{EMPTY, FailureClass, Feature, Features, Known, MALFORMED, Rows};
 use crate::provider::{FailedCall, Failure, ModelRequest, Reply, estimated, plain, wire};
 use crate::record::content::{Block, Content, Role};
 use std::cell::{Cell, OnceCell};
@@ -74,8 +74,9 @@ pub trait Transport {
     fn random(&mut self) -> f64;
     /// Reports a retry or a warning to the user.
     fn report(&mut self, text: &str);
-    /// Stores that the model refuses something, so that later requests do not contain it.
-    fn learn(&mut self, refused: Feature);
+    /// Stores that the model refuses something, in all requests or in those with the other feature, so that later requests do
+    /// not contain it.
+    fn learn(&mut self, refused: Feature, with: Option<Feature>);
 }
 
 /// A call: the request and how to make it.
@@ -153,6 +154,7 @@ fn one_reply(
     };
     request.max_tokens = estimated::room(protocol, &request, MIN_OUTPUT)?;
     let mut empty: Option<Reply> = None;
+    let mut learned = Vec::new();
     let may_repeat = || !has_shown.get();
     let outcome = with_patience(patience, transport, may_repeat, |transport, failures| {
         loop {
@@ -163,21 +165,21 @@ fn one_reply(
                     return Err(Failure::empty().into());
                 }
                 Ok(reply) => {
-                    if without_calls.get().is_some() {
-                        transport.learn(Feature::Calls);
-                    }
+                    learned.drain(..).for_each(|(feature, with)| transport.learn(feature, with));
                     return Ok(reply);
                 }
                 Err(failed) if !has_shown.get() && lowered < MAX_LOWERED => failed,
                 outcome => return outcome,
             };
-            if without_calls.get().is_none() && refuses_calls(&failed.failure, &request) {
-                transport.report(&format!(
-                    "{}; trying again with tool calls and results as text",
-                    failed.failure
-                ));
-                request.messages =
-                    without_calls.get_or_init(|| plain::without_calls(request.messages));
+            if let Some((feature, with)) = asked(&request).refused_by(&failed.failure) {
+                let replacement = feature.replacement();
+                transport.report(&format!("{}; trying again {replacement}", failed.failure));
+                request.without.add(feature);
+                learned.push((feature, with));
+                if feature == Feature::Calls {
+                    request.messages =
+                        without_calls.get_or_init(|| plain::without_calls(request.messages));
+                }
                 continue;
             }
             let thought = protocol.thinking_budget(&request).unwrap_or_default();
@@ -203,12 +205,12 @@ fn one_reply(
     }
 }
 
-/// Returns true if calls in the messages may be the reason of a refusal. With tools in the request, the model would have to
-/// call them, so nothing is changed.
-fn refuses_calls(failure: &Failure, request: &ModelRequest<'_, '_>) -> bool {
-    request.tools.is_none()
-        && Feature::Calls.is_refused_by(failure)
-        && plain::has_calls(request.messages)
+/// Returns the features that the request is sent with.
+fn asked(request: &ModelRequest<'_, '_>) -> Features {
+    let mut asked = Features::default();
+    let features = request.features();
+    features.iter().filter(|it| !request.without.has(*it)).for_each(|it| asked.add(it));
+    asked
 }
 
 /// Returns an answer that has neither text nor calls, or the failure that is its likely cause: some servers answer like

@@ -50,7 +50,7 @@ use crate::record::content::Block;
 use effort::Effort;
 pub use kind::{ApiChoice, Provider};
 pub use refusal::Failure;
-use refusal::Rows;
+use refusal::{Feature, Features, Rows};
 
 /// A request to a provider.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +74,8 @@ pub struct ModelRequest<'r, 'a> {
     pub effort: Option<Effort>,
     /// The maximum number of tokens that the model thinks, of those in the answer.
     pub thinking_budget: Option<u64>,
+    /// What the request is sent without, because the model refuses it.
+    pub without: Features,
     /// The beta features to request, separated by commas. Only Bedrock has them in the body.
     pub betas: &'r str,
     /// The server and the model, which get their own reasoning back. `None` for no reasoning.
@@ -87,9 +89,45 @@ pub struct ModelRequest<'r, 'a> {
 }
 
 impl ModelRequest<'_, '_> {
-    /// Returns how much the model thinks, for APIs without a budget: the effort, or else the level nearest to the budget.
-    fn level(&self) -> Option<Effort> {
-        self.effort.or_else(|| self.thinking_budget.map(Effort::nearest))
+    /// Returns those features of the request that models may refuse and without which it can be sent. With tools in the
+    /// request, the model would have to call them, so calls stay.
+    #[must_use]
+    pub fn features(&self) -> Features {
+        let is_set = |name: &&str| {
+            *name == "temperature" && self.temperature.is_some()
+                || self.extra.is_some_and(|extra| sampling::values(extra, name).next().is_some())
+        };
+        let mut features = Features::default();
+        for (index, names) in sampling::PARAMETERS.iter().enumerate() {
+            if names.iter().any(is_set) {
+                features.add(Feature::Parameter(index));
+            }
+        }
+        if self.thinking_budget.is_some_and(|tokens| tokens > 0) {
+            features.add(Feature::ThinkingBudget);
+        }
+        if self.effort.is_some() || self.thinking_budget.is_some() {
+            features.add(Feature::Thinking);
+        }
+        if self.tools.is_none() && plain::has_calls(self.messages) {
+            features.add(Feature::Calls);
+        }
+        features
+    }
+
+    /// Returns the effort that is sent: for APIs and models without a budget, also the level nearest to the budget.
+    fn level(&self, has_budgets: bool) -> Option<Effort> {
+        let has_budget = has_budgets && !self.without.has(Feature::ThinkingBudget);
+        let nearest = || self.thinking_budget.filter(|_| !has_budget).map(Effort::nearest);
+        let level = self.effort.or_else(nearest);
+        level.filter(|_| !self.without.has(Feature::Thinking))
+    }
+
+    /// Returns the budget for thinking that is sent to an API that has budgets.
+    fn budget(&self) -> Option<u64> {
+        let refused = [Feature::ThinkingBudget, Feature::Thinking];
+        let is_refused = refused.into_iter().any(|feature| self.without.has(feature));
+        self.thinking_budget.filter(|_| !is_refused)
     }
 }
 
@@ -107,6 +145,7 @@ impl<'r, 'a> ModelRequest<'r, 'a> {
             temperature: None,
             effort: None,
             thinking_budget: None,
+            without: Features::default(),
             betas: "",
             author: None,
             stream: false,

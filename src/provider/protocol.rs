@@ -9,7 +9,9 @@ use crate::provider::api::Api;
 use crate::provider::chat::Chat;
 use crate::provider::gemini::Gemini;
 use crate::provider::ollama::Ollama;
+use crate::provider::refusal::Feature;
 use crate::provider::responses::Responses;
+use crate::provider::sampling;
 
 /// A provider's wire protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,16 +68,22 @@ impl Protocol {
     #[must_use]
     pub fn body(self, request: &ModelRequest<'_, '_>) -> String {
         let body = self.api().body(request);
-        match request.extra {
+        let body = match request.extra {
             Some(extra) => merged(&body, extra),
             None => body,
-        }
+        };
+        let parameter = |feature| match feature {
+            Feature::Parameter(index) => sampling::PARAMETERS.get(index),
+            _ => None,
+        };
+        let parameters = request.without.iter().filter_map(parameter);
+        parameters.fold(body, |body, names| sampling::without(&body, names))
     }
 
     /// Returns the tokens of the answer that thinking may take. They are unknown for an API without budgets.
     #[must_use]
     pub fn thinking_budget(self, request: &ModelRequest<'_, '_>) -> Option<u64> {
-        request.thinking_budget.filter(|_| self.api().least_budget().is_some())
+        request.budget().filter(|_| self.api().least_budget().is_some())
     }
 
     /// Checks that a budget for thinking is one that the API accepts, and that it leaves tokens for the answer.

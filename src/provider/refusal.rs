@@ -60,7 +60,7 @@ use crate::exit::Exit;
 use crate::provider::address;
 use answer::ErrorBody;
 pub use class::{Certainty, FailureClass, Fault};
-pub use feature::Feature;
+pub use feature::{Feature, Features};
 pub use known::Known;
 use place::{Place, WirePlace};
 pub use rows::Rows;

@@ -94,6 +94,56 @@ fn the_temperature_is_in_the_place_of_each_api() {
 }
 
 #[test]
+fn a_setting_that_the_model_refuses_is_left_out_and_remembered() {
+    let refused = "`temperature` may only be set to 1 when thinking is enabled.";
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let run = |args: &[&str]| {
+        let run = call(&sandbox, &provider, Shape::Anthropic, args).write_stdin(HELLO);
+        run.assert().success().stderr_text().to_owned()
+    };
+    provider.script(Step::error(400, "invalid_request_error", refused));
+    let thinking = ["--thinking-budget", "2000", "--extra", r#"{"temperature":0.5,"top_p":1}"#];
+    let said = run(&thinking);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains(refused) && said.ends_with("; trying again without temperature\n"));
+    let sent = provider.requests();
+    let temperatures: Vec<_> = sent.iter().map(|it| body(it).get("temperature")).collect();
+    assert_eq!(temperatures, [Some(&json!(0.5)), None]);
+    assert_eq!(body(&sent[1])["top_p"], 1, "only what was refused is left out");
+    // Later requests do without it, and nothing is said.
+    assert_eq!(run(&thinking), "");
+    assert_eq!(body(&provider.requests()[2]).get("temperature"), None);
+    // The model refuses it only together with thinking.
+    assert_eq!(run(&["--temperature", "0.5"]), "");
+    assert_eq!(body(&provider.requests()[3])["temperature"], 0.5);
+}
+
+#[test]
+fn a_value_that_the_model_refuses_is_reported() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let text = "temperature: Input should be less than or equal to 1";
+    provider.script(Step::error(400, "invalid_request_error", text));
+    let run = call(&sandbox, &provider, Shape::Anthropic, &["--temperature", "1.5"]);
+    run.write_stdin(HELLO).assert().code(76).stderr(contains(text));
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn a_model_without_budgets_gets_an_effort() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let text = "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.";
+    provider.script(Step::error(400, "invalid_request_error", text));
+    let args = ["--thinking-budget", "2000"];
+    let run = || call(&sandbox, &provider, Shape::Anthropic, &args).write_stdin(HELLO).assert();
+    run().success().stderr(contains("trying again with an effort instead of a thinking budget"));
+    run().success().stderr("");
+    for sent in &provider.requests()[1..] {
+        assert_eq!(body(sent)["thinking"], json!({"type": "adaptive"}));
+        assert_eq!(body(sent)["output_config"], json!({"effort": "medium"}));
+    }
+}
+
+#[test]
 fn extra_members_go_into_the_body_and_take_precedence() {
     for (shape, extra) in [
         (Shape::Anthropic, json!({"temperature": 0.5, "max_tokens": 11})),

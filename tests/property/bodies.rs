@@ -9,6 +9,7 @@ use clawutils::provider::ModelRequest;
 use clawutils::provider::effort::Effort;
 use clawutils::provider::fit;
 use clawutils::provider::protocol::Protocol;
+use clawutils::provider::refusal::Features;
 use serde_json::Value;
 
 use super::any::rebuild;
@@ -55,6 +56,7 @@ pub fn write(directory: &Path, sessions: u64) -> std::io::Result<()> {
             let request = ModelRequest {
                 temperature: [None, Some(0.5)][choices.below(2)],
                 effort: [None, Some(Effort::Low), Some(Effort::Max)][choices.below(3)],
+                without: Features::default(),
                 thinking_budget: [None, Some(0), Some(2000)][choices.below(3)],
                 betas: "",
                 author: None,

@@ -12,7 +12,7 @@ use clawutils::messages::Message;
 use clawutils::provider::call::{self, Ask, ModelCall, Patience, Transport};
 use clawutils::provider::protocol::Protocol;
 use clawutils::provider::reading::Reading;
-use clawutils::provider::refusal::{Feature, Rows};
+use clawutils::provider::refusal::{Feature, Features, Rows};
 use clawutils::provider::{Failure, ModelRequest, fit};
 use clawutils::rules::check_ready;
 use clawutils::truncate::{self, MAX_FRACTION, TruncateOptions, block};
@@ -130,7 +130,7 @@ impl Transport for Connection<'_> {
 
     fn report(&mut self, _: &str) {}
 
-    fn learn(&mut self, _: Feature) {}
+    fn learn(&mut self, _: Feature, _: Option<Feature>) {}
 }
 
 /// A turn that ended with a reply.
@@ -186,6 +186,7 @@ fn send(messages: &[Message<'_>], provider: &mut Provider, turn: &mut Turn) -> R
         temperature: None,
         effort: None,
         thinking_budget: None,
+        without: Features::default(),
         betas: "",
         author: None,
         model,

@@ -1,7 +1,7 @@
 //! `claw-call`: checks the messages, sends them, and writes the reply.
 
 use crate::classify::{self, RowArgs};
-use crate::refused::is_refused;
+use crate::refused;
 use crate::reply::{self, Destination, Prices};
 use crate::show::Show;
 use crate::spent::SpentArgs;
@@ -20,11 +20,12 @@ use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::fit::{self, Fitted};
 use clawutils::provider::protocol::Protocol;
 use clawutils::provider::reasoning::Author;
-use clawutils::provider::refusal::Feature;
+use clawutils::provider::refusal::{Feature, Features};
 use clawutils::provider::{ModelRequest, Provider, ollama, plain};
 use clawutils::rules::check_ready;
 use clawutils::settings::values::{positive, seconds};
 use signal_hook::low_level::emulate_default_handler;
+use std::cell::OnceCell;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -106,11 +107,8 @@ pub fn call(
     extras: &Extras,
     log: Log,
 ) -> anyhow::Result<Exit> {
-    let mut messages = messages(input)?;
+    let messages = messages(input)?;
     check_ready(&messages)?;
-    if extras.tools.is_none() && plain::has_calls(&messages) && is_refused(Feature::Calls, model)? {
-        messages = plain::without_calls(&messages);
-    }
     let name = named(model)?;
     let (rows, extra) = (args.rows.failures.read()?, args.body.read()?);
     let mut endpoint = args.connection.endpoint(model)?;
@@ -119,7 +117,7 @@ pub fn call(
     let fitted = fit::fit(endpoint.protocol, &name, &messages, extras.tools.as_deref());
     let betas = args.connection.beta.join(",");
     let author = Author::new(endpoint.protocol.name(), &endpoint.base, &name);
-    let request = ModelRequest {
+    let mut request = ModelRequest {
         model: &name,
         max_tokens: args.window.max_tokens.unwrap_or(default_limit),
         max_tokens_name: endpoint.output_limit_name(&name),
@@ -129,12 +127,18 @@ pub fn call(
         temperature: args.body.temperature,
         effort: args.body.effort,
         thinking_budget: args.body.thinking_budget,
+        without: Features::default(),
         betas: &betas,
         author: Some(&author),
         stream: args.stream.is_some(),
         window: window(known, endpoint.provider),
         extra: extra.as_deref(),
     };
+    let plain = OnceCell::new();
+    request.without = refused::known(request.features(), model)?;
+    if request.without.has(Feature::Calls) {
+        request.messages = plain.get_or_init(|| plain::without_calls(&fitted.messages));
+    }
     if let Err(why) = endpoint.protocol.check_budget(&request) {
         return fail(Exit::Config, why);
     }

@@ -183,9 +183,9 @@ impl Transport for Network<'_> {
         RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
     }
 
-    fn learn(&mut self, feature: Feature) {
+    fn learn(&mut self, feature: Feature, with: Option<Feature>) {
         if self.is_live() {
-            note_error(refused::learn(feature, self.model), self.log);
+            note_error(refused::learn(feature, with, self.model), self.log);
         }
     }
 

@@ -29,7 +29,7 @@ pub(super) fn body(request: &ModelRequest<'_, '_>, platform: Platform) -> String
             body.optional(Members::list, "anthropic_beta", Some(betas).filter(|it| !it.is_empty()))
         }
     };
-    thinking(body, request.effort, request.thinking_budget)
+    thinking(body, request)
         .optional(Members::decimal, "temperature", request.temperature)
         .optional(Members::string, "system", request.system)
         .optional(Members::raw, "tools", request.tools)
@@ -37,17 +37,23 @@ pub(super) fn body(request: &ModelRequest<'_, '_>, platform: Platform) -> String
         .into_json()
 }
 
-/// Adds how much the model thinks: `thinking`, with a budget or disabled, and `output_config.effort`, whose lowest level is low
-/// (`types/thinking_config_enabled_param.py`, `types/thinking_config_disabled_param.py` and `types/output_config_param.py` of
-/// anthropic 2.14.0).
-fn thinking(body: Members, effort: Option<Effort>, budget: Option<u64>) -> Members {
-    let body = match (budget, effort) {
-        (Some(0), _) | (None, Some(Effort::None)) => {
-            body.object("thinking", |it| it.string("type", "disabled"))
-        }
-        (Some(tokens), _) => body
-            .object("thinking", |it| it.string("type", "enabled").number("budget_tokens", tokens)),
-        (None, _) => body,
+/// Adds how much the model thinks: `thinking`, with a budget, adaptive or disabled, and `output_config.effort`, whose lowest level
+/// is low (`types/thinking_config_param.py` and `types/output_config_param.py` of anthropic 2.14.0). A model that refuses a budget
+/// thinks only if it is asked to adapt.
+fn thinking(body: Members, request: &ModelRequest<'_, '_>) -> Members {
+    let effort = request.level(true);
+    let kind = match (request.budget(), effort) {
+        (Some(0), _) | (None, Some(Effort::None)) => Some("disabled"),
+        (Some(_), _) => Some("enabled"),
+        (None, Some(_)) if request.thinking_budget.is_some() => Some("adaptive"),
+        (None, _) => None,
+    };
+    let budget = request.budget().filter(|tokens| *tokens > 0);
+    let body = match kind {
+        Some(kind) => body.object("thinking", |it| {
+            it.string("type", kind).optional(Members::number, "budget_tokens", budget)
+        }),
+        None => body,
     };
     match effort.filter(|level| *level != Effort::None) {
         Some(level) => {
@@ -60,6 +66,7 @@ fn thinking(body: Members, effort: Option<Effort>, budget: Option<u64>) -> Membe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::refusal::Feature;
 
     #[test]
     fn thinking_has_a_budget_and_an_effort() {
@@ -81,7 +88,25 @@ mod tests {
                 r#"{"thinking":{"type":"enabled","budget_tokens":2000}}"#,
             ),
         ] {
-            assert_eq!(thinking(Members::new(), effort, budget).into_json(), expected);
+            let plain = ModelRequest::plain(&[], 9);
+            let request = ModelRequest { effort, thinking_budget: budget, ..plain };
+            assert_eq!(thinking(Members::new(), &request).into_json(), expected);
+        }
+    }
+
+    #[test]
+    fn what_the_model_refuses_is_left_out() {
+        for (refused, expected) in [
+            (
+                Feature::ThinkingBudget,
+                r#"{"thinking":{"type":"adaptive"},"output_config":{"effort":"medium"}}"#,
+            ),
+            (Feature::Thinking, "{}"),
+        ] {
+            let mut request =
+                ModelRequest { thinking_budget: Some(2000), ..ModelRequest::plain(&[], 9) };
+            request.without.add(refused);
+            assert_eq!(thinking(Members::new(), &request).into_json(), expected);
         }
     }
 }

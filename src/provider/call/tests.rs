@@ -35,7 +35,7 @@ impl Transport for Scripted {
         0.0
     }
     fn report(&mut self, _: &str) {}
-    fn learn(&mut self, _: Feature) {}
+    fn learn(&mut self, _: Feature, _: Option<Feature>) {}
 }
 
 fn refusal(status: u16, message: &str, retry_after: Option<&str>) -> Result<Answer, Failure> {

@@ -22,7 +22,7 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
     };
     let tools = request.tools.and_then(turns::tools);
     body.optional(Members::decimal, "temperature", request.temperature)
-        .optional(Members::string, "reasoning_effort", request.level().map(Effort::name))
+        .optional(Members::string, "reasoning_effort", request.level(false).map(Effort::name))
         .optional(Members::raw, "tools", tools.as_deref())
         .list("messages", turns::messages(request, message))
         .into_json()

@@ -34,7 +34,7 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
             "temperature",
             request.temperature,
         );
-        match (request.thinking_budget, request.effort) {
+        match (request.budget(), request.level(true)) {
             (None, None) => config,
             (budget, effort) => {
                 config.object("thinkingConfig", |it| thinking(it, budget, effort, request.model))

@@ -15,7 +15,7 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
         .bool("stream", request.stream)
         .bool("truncate", false)
         .bool("shift", false);
-    let body = match request.level() {
+    let body = match request.level(false) {
         Some(effort) => effort.for_ollama(body),
         None => body,
     };

@@ -36,7 +36,7 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
     if reasons(request.model) {
         body = body.list("include", [quote("reasoning.encrypted_content")]);
     }
-    if let Some(effort) = request.level() {
+    if let Some(effort) = request.level(false) {
         body = body.object("reasoning", |it| it.string("effort", effort.name()));
     }
     body.optional(Members::decimal, "temperature", request.temperature)
