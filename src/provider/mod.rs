@@ -53,7 +53,7 @@ pub use refusal::Failure;
 use refusal::{Feature, Features, Rows};
 
 /// A request to a provider.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ModelRequest<'r, 'a> {
     /// The model's name.
     pub model: &'r str,

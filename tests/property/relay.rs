@@ -143,12 +143,8 @@ impl Relay {
             system: Some("Be brief."),
             tools: fitted.tools.as_deref(),
             messages: &fitted.messages,
-            effort: None,
-            betas: "",
             author: Some(&author),
-            stream: false,
-            window: None,
-            extra: None,
+            ..ModelRequest::default()
         });
         self.is_whole(speaker, &body)?;
         let reply = self.reply(speaker, calls);
