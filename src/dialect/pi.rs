@@ -107,7 +107,6 @@ impl<'a> Entry<'a> {
     fn of(line: SourceLine<'a>) -> Entry<'a> {
         let (kind, id, parent, timestamp, message) = (None, None, None, None, None);
         let mut own = Entry { line, kind, id, parent, timestamp, message };
-        let mut content = None;
         for (name, member) in line.value.members() {
             match &*name {
                 "type" => own.kind = Some(member.text()),
@@ -115,12 +114,11 @@ impl<'a> Entry<'a> {
                 "parentId" => own.parent = Some(member.text()),
                 "timestamp" => own.timestamp = Some(member.text()),
                 "message" => own.message = member.is_object().then(|| Message::of(member)),
-                "content" => content = Some(member),
                 _ => {}
             }
         }
         if own.kind == Some("\"custom_message\"") {
-            own.message = Some(Message::custom(line.value, content));
+            own.message = Some(Message::custom(line.value));
         }
         own
     }

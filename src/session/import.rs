@@ -63,14 +63,13 @@ impl SourceFacts {
     }
 }
 
-/// Returns true if the header of a session names `file` as its source and, if `session` is given, that session of the
-/// file.
+/// Returns the file that the header of a session names as its source, and the session in the file, if it names one.
 #[must_use]
-pub fn is_from(header: &str, file: &Path, session: Option<&str>) -> bool {
-    let Ok(header) = Object::parse(header) else { return false };
-    let Some(Ok(source)) = header.get("source").map(Object::parse) else { return false };
-    let is = |name: &str, value: &str| source.string(name).is_some_and(|own| own == value);
-    is("file", &file.to_string_lossy()) && session.is_none_or(|key| is("session", key))
+pub fn source_of(header: &str) -> Option<(String, Option<String>)> {
+    let header = Object::parse(header).ok()?;
+    let source = Object::parse(header.get("source")?).ok()?;
+    let text = |name: &str| source.string(name).map(Cow::into_owned);
+    Some((text("file")?, text("session")))
 }
 
 /// Converts a source to the text of a session with this header.

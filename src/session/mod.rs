@@ -14,6 +14,7 @@ pub mod openclaw;
 pub mod probe;
 pub mod reset;
 pub mod resolve;
+pub mod seen;
 pub mod status;
 pub mod store;
 pub mod temporary;

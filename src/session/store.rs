@@ -6,6 +6,7 @@ use super::probe::{Facts, Stamp, look};
 use super::{SessionEntry, index, name, openclaw, sort};
 use crate::exit::{Error, Exit};
 use crate::json::write::Members;
+use crate::system;
 use crate::transcript::{self, Batch, make_directory};
 use anyhow::Context;
 use rustix::fs::OFlags;
@@ -208,17 +209,39 @@ impl Store {
     /// # Errors
     /// 75 if another program created the file first; 74 or 77 if it cannot be written.
     pub fn write(&self, path: &Path, records: &str, ts: &str) -> anyhow::Result<()> {
+        self.write_new(path, records, ts, true)
+    }
+
+    /// Writes one of many new transcripts. [`Store::sync`] then makes all of them durable.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn write_one_of_many(&self, path: &Path, records: &str, ts: &str) -> anyhow::Result<()> {
+        self.write_new(path, records, ts, false)
+    }
+
+    fn write_new(&self, path: &Path, records: &str, ts: &str, sync: bool) -> anyhow::Result<()> {
         self.require_own()?;
         let options = transcript::AppendOptions {
             expect_tail: Some(String::new()),
             lock_timeout: Duration::from_secs(10),
             is_waiting: Arc::default(),
-            sync: true,
+            sync,
             ts: ts.to_owned(),
         };
         let batch = Batch::read(&path.display().to_string(), records.as_bytes())?;
         transcript::append(path, &batch, &options)?;
         Ok(())
+    }
+
+    /// Waits until everything that was written to an agent's directory is on the disk.
+    ///
+    /// # Errors
+    /// 74 if it cannot be written.
+    pub fn sync(&self, agent: &str) -> anyhow::Result<()> {
+        let directory = self.directory(agent);
+        let synced = File::open(&directory).and_then(|file| system::sync_file_system(&file));
+        synced.with_context(|| format!("cannot sync '{}'", directory.display()))
     }
 
     /// Locks an agent's directory, and creates it if necessary. Programs hold this lock while they look for a

@@ -94,3 +94,11 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     ignored.map_or(signal == signal_hook::consts::SIGHUP, |mask| (mask >> (signal - 1)) & 1 == 1)
 }
+
+/// Waits until everything that was written to the file system of `file` is on the disk.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn sync_file_system(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(file)?)
+}

@@ -11,7 +11,9 @@ use linux as system;
 #[cfg(not(target_os = "linux"))]
 use portable as system;
 
-pub(crate) use system::{is_ignored, link_unnamed, open_below, parent, parents, unnamed_file};
+pub(crate) use system::{
+    is_ignored, link_unnamed, open_below, parent, parents, sync_file_system, unnamed_file,
+};
 
 use std::os::fd::OwnedFd;
 

@@ -129,3 +129,12 @@ pub(crate) fn parent(process: Pid) -> Option<Pid> {
 pub(crate) fn is_ignored(signal: i32) -> bool {
     signal == signal_hook::consts::SIGHUP
 }
+
+/// Starts to write everything to the disks, on all file systems. Some systems do not wait until it is written.
+///
+/// # Errors
+/// None.
+pub(crate) fn sync_file_system(_: &File) -> io::Result<()> {
+    rustix::fs::sync();
+    Ok(())
+}

@@ -141,3 +141,10 @@ fn a_signal_with_a_handler_is_not_ignored() {
     assert!(!linux::is_ignored(signal) && !portable::is_ignored(signal));
     assert!(portable::is_ignored(signal_hook::consts::SIGHUP));
 }
+
+#[test]
+fn both_implementations_sync_a_file_system() {
+    let file = tempfile::tempfile().unwrap();
+    linux::sync_file_system(&file).unwrap();
+    portable::sync_file_system(&file).unwrap();
+}

@@ -2,7 +2,8 @@
 
 use crate::commands::{SessionPlace, clock};
 use crate::goclaw;
-use crate::make::{append, checked, unused};
+use crate::imported::Imported;
+use crate::make::{append, checked, entry_of};
 use anyhow::Context;
 use clawutils::cli::{DialectArgs, Output, open_file, read_file, report, walk_error};
 use clawutils::dialect::looks::{self, Looks};
@@ -11,6 +12,8 @@ use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
 use clawutils::json::write::Members;
 use clawutils::session::import::{self, SourceFacts, Update};
+use clawutils::session::probe::Stamp;
+use clawutils::session::seen::{Seen, SeenFile};
 use clawutils::session::{SessionEntry, name};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -54,6 +57,15 @@ struct Outcomes {
     skipped: usize,
 }
 
+/// An import that is running.
+struct Run<'p> {
+    place: &'p SessionPlace,
+    agent: String,
+    /// The sessions that are there; `None` before the first one is looked for.
+    known: Option<Imported<'p>>,
+    outcomes: Outcomes,
+}
+
 impl Import {
     pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         if self.label.is_some() && self.files.len() > 1 {
@@ -66,29 +78,85 @@ impl Import {
             Some(directory) => find(directory)?,
             None => self.files.clone(),
         };
-        let agent = place.agent_for(None)?;
-        let mut outcomes = Outcomes::default();
+        let mut run = Run {
+            place,
+            agent: place.agent_for(None)?,
+            known: None,
+            outcomes: Outcomes::default(),
+        };
+        let mut seen = self.seen(place, &run.agent);
         let mut out = Output::open();
-        for file in &files {
-            let sources = self.sources(&agent, file)?;
-            outcomes.skipped += usize::from(sources.is_empty());
-            for source in sources {
-                if let Some(id) = self.session(place, &agent, &source, &mut outcomes)? {
-                    writeln!(out, "{id}")?;
-                }
-            }
+        let done: anyhow::Result<()> = files.iter().try_for_each(|file| {
+            run.give_way()?;
+            let ids = self.file(&mut run, seen.as_mut(), file)?;
+            ids.iter().try_for_each(|id| Ok(writeln!(out, "{id}")?))
+        });
+        if self.all.is_some() && run.outcomes.imported > 0 {
+            place.store.sync(&run.agent)?;
         }
+        seen.iter().for_each(Seen::write);
+        done?;
         out.finish()?;
         if self.all.is_some() {
-            outcomes.report(place);
+            run.outcomes.report(place);
+        }
+        if run.outcomes.imported + run.outcomes.updated > 1 {
+            // The next listing would have to read all new sessions.
+            drop(run.known);
+            place.list(Some(&run.agent), false)?;
         }
         Ok(Exit::Done)
     }
 
+    /// Returns the files that earlier runs have seen. They count only for the usual way to read files.
+    fn seen(&self, place: &SessionPlace, agent: &str) -> Option<Seen> {
+        let is_usual = self.all.is_some() && self.dialect.from.is_none();
+        is_usual.then(|| Seen::read(&place.store.directory(agent)))
+    }
+
+    /// Imports the sessions in a file. Returns the ids to print.
+    fn file(
+        &self,
+        run: &mut Run<'_>,
+        seen: Option<&mut Seen>,
+        file: &Path,
+    ) -> anyhow::Result<Vec<String>> {
+        let Some(seen) = seen else {
+            let sources = self.sources(&run.agent, file)?;
+            run.outcomes.skipped += usize::from(sources.is_empty());
+            let ids = sources.iter().map(|source| self.session(run, source));
+            return ids.filter_map(|made| made.map(|(_, id)| id).transpose()).collect();
+        };
+        let path = full_path(file)?;
+        let stamp = stamp(&path)?;
+        match seen.find(&path, stamp).map(|seen| &seen.session) {
+            Some(None) => {
+                run.outcomes.skipped += 1;
+                return Ok(Vec::new());
+            }
+            Some(Some((id, session))) => {
+                let entry = run.known()?.find(id);
+                if entry.is_some_and(|entry| entry.stamp == Some(*session)) {
+                    run.outcomes.unchanged += 1;
+                    return Ok(Vec::new());
+                }
+            }
+            None => {}
+        }
+        let Some(source) = self.sources(&run.agent, file)?.pop() else {
+            run.outcomes.skipped += 1;
+            seen.add(&path, SeenFile { file: stamp, session: None });
+            return Ok(Vec::new());
+        };
+        let (entry, printed) = self.session(run, &source)?;
+        let session = Some((entry.id, self::stamp(&entry.path)?));
+        seen.add(&path, SeenFile { file: stamp, session });
+        Ok(printed.into_iter().collect())
+    }
+
     /// Returns the sessions in a file: that of a transcript, or all of a database.
     fn sources(&self, agent: &str, file: &Path) -> anyhow::Result<Vec<Source>> {
-        let path = std::fs::canonicalize(file)
-            .with_context(|| format!("cannot read '{}'", file.display()))?;
+        let path = full_path(file)?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let key = format!("{agent}:import:{stem}");
         if self.all.is_some() || !goclaw::is_database(file)? {
@@ -111,41 +179,41 @@ impl Import {
         Ok(sources.collect())
     }
 
-    /// Imports a session. Returns its id; with `--all`, only if the session is new or has grown.
+    /// Imports a session. Returns it, and the id to print; with `--all`, only if the session is new or has grown.
     fn session(
         &self,
-        place: &SessionPlace,
-        agent: &str,
+        run: &mut Run<'_>,
         source: &Source,
-        outcomes: &mut Outcomes,
-    ) -> anyhow::Result<Option<String>> {
-        let Source { input, path, session: name, key } = source;
-        let _lock = place.lock(agent)?;
-        let entries = place.list(Some(agent), false)?;
-        let known = entries.iter().filter(|entry| entry.key.starts_with(key));
-        for entry in known {
+    ) -> anyhow::Result<(SessionEntry, Option<String>)> {
+        let Source { input, path, session: name, .. } = source;
+        let place = run.place;
+        for entry in run.known()?.of_file(path) {
             let session = String::from_utf8_lossy(&read_file(&entry.path)?).into_owned();
             let header = session.lines().next().unwrap_or_default();
-            if !import::is_from(header, path, name.as_deref()) {
+            let own = import::source_of(header).and_then(|(_, session)| session);
+            if name.is_some() && own != *name {
                 continue;
             }
+            let id = Some(entry.id.clone());
             match import::update(input, &session)? {
                 Update::None => {
-                    outcomes.unchanged += 1;
-                    return Ok(self.all.is_none().then(|| entry.id.clone()));
+                    run.outcomes.unchanged += 1;
+                    return Ok((entry, id.filter(|_| self.all.is_none())));
                 }
                 Update::Append(more) => {
                     append(place, &entry.path, &more)?;
-                    outcomes.updated += 1;
-                    return Ok(Some(entry.id.clone()));
+                    run.outcomes.updated += 1;
+                    return Ok((entry, id));
                 }
                 Update::Another => {}
             }
         }
-        outcomes.imported += 1;
+        run.outcomes.imported += 1;
         let findings = input.origin().map(|origin| origin.findings(&input.name));
         report(place.log, &findings.unwrap_or_default(), false)?;
-        self.new_session(place, agent, &entries, source).map(Some)
+        let entry = self.new_session(run, source)?;
+        let id = Some(entry.id.clone());
+        Ok((entry, id))
     }
 
     /// Opens a file. With `--all`, returns `None` for one that is not a transcript of another program.
@@ -164,24 +232,51 @@ impl Import {
 
     fn new_session(
         &self,
-        place: &SessionPlace,
-        agent: &str,
-        entries: &[SessionEntry],
+        run: &mut Run<'_>,
         Source { input, path, key, .. }: &Source,
-    ) -> anyhow::Result<String> {
+    ) -> anyhow::Result<SessionEntry> {
         let (now, ts) = clock()?;
         let SourceFacts { label, source } = SourceFacts::read(input, path)?;
-        let is_free = |label: &String| {
-            name::label(label).is_ok() && entries.iter().all(|entry| entry.label != *label)
-        };
-        let label = self.label.clone().or(label.filter(is_free));
-        let mut new = checked(agent.to_owned(), unused(entries, key.clone()), label)?;
+        let (place, agent) = (run.place, run.agent.clone());
+        let known = run.known()?;
+        let label = self.label.clone().or(label.filter(|label| known.is_free(label)));
+        let mut new = checked(agent, known.unused(key), label)?;
         new.source = source;
         let header = place.store.header(&new, now)?;
         let imported = import::import(input, &header.line, &ts)?;
-        place.store.write(&header.path, &imported.text, &ts)?;
-        Ok(header.id)
+        match self.all {
+            Some(_) => place.store.write_one_of_many(&header.path, &imported.text, &ts)?,
+            None => place.store.write(&header.path, &imported.text, &ts)?,
+        }
+        let entry = entry_of(new, header, now);
+        known.add(entry.clone(), path);
+        Ok(entry)
     }
+}
+
+impl<'p> Run<'p> {
+    /// Lets other programs use the sessions between two files.
+    fn give_way(&mut self) -> anyhow::Result<()> {
+        self.known.as_mut().map_or(Ok(()), Imported::give_way)
+    }
+
+    /// Returns the sessions that are there, with the lock of the agent held.
+    fn known(&mut self) -> anyhow::Result<&mut Imported<'p>> {
+        let known = match self.known.take() {
+            Some(known) => known,
+            None => Imported::open(self.place, &self.agent)?,
+        };
+        Ok(self.known.insert(known))
+    }
+}
+
+fn full_path(file: &Path) -> anyhow::Result<PathBuf> {
+    std::fs::canonicalize(file).with_context(|| format!("cannot read '{}'", file.display()))
+}
+
+fn stamp(path: &Path) -> anyhow::Result<Stamp> {
+    let meta = std::fs::metadata(path);
+    Ok(Stamp::of(&meta.with_context(|| format!("cannot read '{}'", path.display()))?))
 }
 
 impl Outcomes {

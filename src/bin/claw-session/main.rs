@@ -7,6 +7,7 @@ mod foreground;
 mod goclaw;
 mod history;
 mod import;
+mod imported;
 mod indexing;
 mod list;
 mod lock;

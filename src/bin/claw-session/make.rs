@@ -150,7 +150,8 @@ fn seed() -> u64 {
     }
 }
 
-fn entry_of(new: store::NewSession, header: Header, created: i64) -> SessionEntry {
+/// Returns the entry of a session that was just made.
+pub(super) fn entry_of(new: store::NewSession, header: Header, created: i64) -> SessionEntry {
     SessionEntry {
         id: header.id,
         path: header.path,

@@ -72,18 +72,8 @@ impl<'a> Message<'a> {
 
     /// Returns the message of an extension, which is the record itself and not a member of it.
     #[must_use]
-    pub fn custom(value: Value<'a>, content: Option<Value<'a>>) -> Message<'a> {
-        Message {
-            value,
-            role: Some("\"custom\""),
-            content,
-            timestamp: None,
-            api: None,
-            model: None,
-            provider: None,
-            stop_reason: None,
-            usage: None,
-        }
+    pub fn custom(record: Value<'a>) -> Message<'a> {
+        Message { role: Some("\"custom\""), timestamp: None, ..Message::of(record) }
     }
 
     /// Returns the message with the content of an edit. It has no token counts, because the original has them.

@@ -238,9 +238,9 @@ fn the_dialect_can_be_named() {
     assert!(written.contains(&text), "{written}");
 }
 
-/// Returns a session of the directory tests/data/pi.
+/// Returns a session of the directory tests/data/dialects/pi.
 fn data(name: &str) -> String {
-    let path = format!("{}/tests/data/pi/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/tests/data/dialects/pi/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(path).unwrap()
 }
 

@@ -108,6 +108,54 @@ fn importing_again_appends_what_is_new() {
     assert_eq!(all("0 imported, 0 updated, 1 unchanged"), "");
 }
 
+#[test]
+fn dialects_7_an_import_reads_only_files_that_have_changed() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("tree/s.jsonl", PI);
+    sandbox.write("tree/notes.jsonl", "no transcript\n");
+    let all = |outcome: &str| {
+        let run = sandbox.cmd("claw-session").args(["import", "--all", "tree"]).assert().success();
+        assert_eq!(run.stderr_text(), format!("claw-session: {outcome}\n"));
+        run.stdout_text().trim().to_owned()
+    };
+    let id = all("1 imported, 0 updated, 0 unchanged, 1 skipped");
+    // Text of the same length and the same time: the file counts as unchanged, so it was not read.
+    let modified = fs::metadata(&file).expect("a file").modified().expect("a time");
+    fs::write(&file, PI.replace("2026", "2025")).expect("written");
+    let reset =
+        || fs::File::options().write(true).open(&file).expect("a file").set_modified(modified);
+    reset().expect("set");
+    assert_eq!(all("0 imported, 0 updated, 1 unchanged, 1 skipped"), "");
+    // A session that was deleted or continued is compared with its source.
+    let path = session(&sandbox, &["path", &id]);
+    fs::remove_file(sandbox.path(&path)).expect("removed");
+    let second = all("1 imported, 0 updated, 0 unchanged, 1 skipped");
+    let path = session(&sandbox, &["path", &second]);
+    sandbox.sh(&format!("echo more | claw-append --user {path}")).assert().success();
+    assert_eq!(all("0 imported, 0 updated, 1 unchanged, 1 skipped"), "");
+    // A damaged cache is of no use, but does no harm.
+    let sessions = sandbox.path(&path).parent().expect("a directory").to_owned();
+    let cache = sessions.with_file_name("imports.json");
+    fs::write(&cache, "{\"x").expect("written");
+    assert_eq!(all("0 imported, 0 updated, 1 unchanged, 1 skipped"), "");
+    assert!(fs::read_to_string(&cache).expect("a cache").contains(&second));
+}
+
+#[test]
+fn two_imports_at_the_same_time_import_each_file_once() {
+    let sandbox = Sandbox::new();
+    for number in 0..60 {
+        sandbox.write(&format!("tree/{number}/s.jsonl"), PI);
+    }
+    let script =
+        "claw-session import --all tree >one 2>&1 & claw-session import --all tree >two 2>&1; wait";
+    sandbox.sh(script).assert().success();
+    let sessions = sandbox.cmd("claw-session").args(["list", "--json"]).assert().success().json();
+    let keys: std::collections::HashSet<&str> =
+        sessions.iter().map(|it| it["key"].as_str().expect("a key")).collect();
+    assert_eq!((sessions.len(), keys.len()), (60, 60));
+}
+
 /// The types of records that have an equivalent in clawutils.
 const TRANSLATED: [&str; 11] = [
     "session",

@@ -13,9 +13,9 @@ fn per_day(sandbox: &Sandbox) -> Vec<Value> {
     rows(sandbox, "i.db", "SELECT day, calls, total FROM tokens_by_day ORDER BY day")
 }
 
-/// Returns a file of `tests/data`.
+/// Returns a file of `tests/data/dialects`.
 fn data(name: &str) -> String {
-    let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/tests/data/dialects/{name}", env!("CARGO_MANIFEST_DIR"));
     fs::read_to_string(path).expect("a session")
 }
 
