@@ -1,6 +1,6 @@
 # Completion of claw-checkpoint. `make completions` writes this file.
 
-complete -c claw-checkpoint -l via -d 'Model that writes summaries: PROVIDER:MODEL, or main for the conversation\'s; may be repeated' -r -f
+complete -c claw-checkpoint -l via -d 'Source of summaries: PROVIDER:MODEL, main for the conversation\'s model, or provider for its server\'s own; may be repeated' -r -f
 complete -c claw-checkpoint -l ollama-model -d 'Ollama model to ask first for summaries, unless --via is given' -r -f
 complete -c claw-checkpoint -l ollama-url -d 'Address of the server of --ollama-model (default: OLLAMA_HOST)' -r -f
 complete -c claw-checkpoint -l ollama-timeout -d 'Longest wait for an answer from --ollama-model, in seconds' -r -f

@@ -16,7 +16,7 @@ complete -c claw-compact -l reserve -d 'Tokens to keep free; a conversation that
 complete -c claw-compact -l failure -d 'File with the error record of the refused request' -r -F
 complete -c claw-compact -l summary -d 'Take the summary from FILE instead of a model' -r -F
 complete -c claw-compact -l fallback -d 'Source of the summary if no model makes one (default: local, then --emergency)' -r -f -a "local\t'Extract the summary from the messages, without a model'"
-complete -c claw-compact -l via -d 'Model that writes summaries: PROVIDER:MODEL, or main for the conversation\'s; may be repeated' -r -f
+complete -c claw-compact -l via -d 'Source of summaries: PROVIDER:MODEL, main for the conversation\'s model, or provider for its server\'s own; may be repeated' -r -f
 complete -c claw-compact -l ollama-model -d 'Ollama model to ask first for summaries, unless --via is given' -r -f
 complete -c claw-compact -l ollama-url -d 'Address of the server of --ollama-model (default: OLLAMA_HOST)' -r -f
 complete -c claw-compact -l ollama-timeout -d 'Longest wait for an answer from --ollama-model, in seconds' -r -f

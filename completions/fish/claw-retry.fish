@@ -36,7 +36,7 @@ complete -c claw-retry -l thinking-budget -d 'The most tokens that the model thi
 complete -c claw-retry -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
 complete -c claw-retry -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
 complete -c claw-retry -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
-complete -c claw-retry -l via -d 'Model that writes summaries: PROVIDER:MODEL, or main for the conversation\'s; may be repeated' -r -f
+complete -c claw-retry -l via -d 'Source of summaries: PROVIDER:MODEL, main for the conversation\'s model, or provider for its server\'s own; may be repeated' -r -f
 complete -c claw-retry -l ollama-model -d 'Ollama model to ask first for summaries, unless --via is given' -r -f
 complete -c claw-retry -l ollama-url -d 'Address of the server of --ollama-model (default: OLLAMA_HOST)' -r -f
 complete -c claw-retry -l ollama-timeout -d 'Longest wait for an answer from --ollama-model, in seconds' -r -f

@@ -117,7 +117,7 @@ impl Rejected {
     pub fn exit(self, strategy: Strategy) -> Exit {
         match (self, strategy) {
             (Rejected::NoGain { .. }, _) => Exit::NoGain,
-            (_, Strategy::Llm) => Exit::Unavailable,
+            (_, Strategy::Llm | Strategy::Provider) => Exit::Unavailable,
             (_, Strategy::File) => Exit::Data,
             (_, Strategy::Checkpoint | Strategy::Local | Strategy::Stub) => Exit::NoGain,
         }
@@ -163,17 +163,17 @@ pub fn accept(
         return Err(Rejected::Blank);
     }
     let messages = planned.at - planned.from;
-    if strategy == Strategy::Llm && refusal::is_refusal(text) {
+    if strategy.is_by_model() && refusal::is_refusal(text) {
         return Err(Rejected::Refusal);
     }
-    if strategy == Strategy::Llm && refusal::words(text) < fewest_words(messages, planned) {
+    if strategy.is_by_model() && refusal::words(text) < fewest_words(messages, planned) {
         return Err(Rejected::TooShort { messages });
     }
     if is_echo(task.messages, text) {
         return Err(Rejected::Echo);
     }
     let (own, covered) = (task.gauge.text(text), planned.covered_tokens);
-    let most = if strategy == Strategy::Llm { covered / 2 } else { covered.saturating_sub(1) };
+    let most = if strategy.is_by_model() { covered / 2 } else { covered.saturating_sub(1) };
     if own > most {
         return Err(Rejected::TooLong { own, most });
     }
@@ -183,6 +183,16 @@ pub fn accept(
         return Err(Rejected::NoGain { before, after, target });
     }
     Ok(after)
+}
+
+/// Checks that a summary that only the provider can read may replace the covered messages.
+///
+/// # Errors
+/// Returns the reason if it is not smaller than they are.
+pub fn accept_opaque(task: &Task<'_, '_>, planned: &CutPlan, own: &str) -> Result<(), Rejected> {
+    let (own, covered) = (task.gauge.text(own), planned.covered_tokens);
+    let most = covered.saturating_sub(1);
+    if own > most { Err(Rejected::TooLong { own, most }) } else { Ok(()) }
 }
 
 /// Returns the fewest words that a summary from a model may have.

@@ -19,6 +19,7 @@ pub mod details;
 pub mod identifiers;
 pub mod verbatim;
 pub mod local;
+pub mod own;
 pub mod pending;
 pub mod pieces;
 pub mod reads_like;
@@ -100,6 +101,8 @@ pub struct CutPlan {
     pub details: Details,
     /// The number of turns that this compaction covers but no checkpoint does.
     pub turns: u64,
+    /// The provider's own summary of the covered part, if it made one; see [`Summary::own`].
+    pub own: Option<Box<str>>,
 }
 
 impl<'a> Task<'_, 'a> {
@@ -349,6 +352,7 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
             pinned,
             details,
             turns: open_turns(task.messages, at),
+            own: None,
         }
     }
 
@@ -433,6 +437,7 @@ impl CutPlan {
             needs_retry: self.needs_retry,
             turns: self.turns,
             tokens_after: None,
+            own: self.own.clone(),
         }
     }
 
@@ -466,6 +471,8 @@ impl CutPlan {
 pub enum Strategy {
     /// A model wrote it.
     Llm,
+    /// The server of the conversation's model made it.
+    Provider,
     /// It is a checkpoint that was made earlier.
     Checkpoint,
     /// It was extracted from the messages, without a model.
@@ -482,11 +489,18 @@ impl Strategy {
     pub fn name(self) -> &'static str {
         match self {
             Strategy::Llm => "llm",
+            Strategy::Provider => "provider",
             Strategy::Checkpoint => "checkpoint",
             Strategy::Local => "local",
             Strategy::File => "file",
             Strategy::Stub => "stub",
         }
+    }
+
+    /// Returns true if a model wrote the summary.
+    #[must_use]
+    pub fn is_by_model(self) -> bool {
+        matches!(self, Strategy::Llm | Strategy::Provider)
     }
 }
 

@@ -46,6 +46,21 @@ pub trait Api {
         members.fold(Members::new(), Members::member).into_json()
     }
 
+    /// Returns the URL for the server's own summary of a conversation, if the API has one.
+    fn summary_url(&self, _: &Urls) -> Option<String> {
+        None
+    }
+
+    /// Returns the body of a request for the server's own summary, made from the body of a request.
+    fn summary_body(&self, _: &Object<'_>) -> Option<String> {
+        None
+    }
+
+    /// Returns the beta feature that a request for the server's own summary needs, and each request that contains one.
+    fn summary_beta(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Reads a complete, non-streaming answer.
     ///
     /// # Errors

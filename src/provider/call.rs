@@ -14,7 +14,9 @@ use crate::provider::ollama::truncated::Cut;
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
 use crate::provider::refusal::{EMPTY, FailureClass, Feature, Features, Known, MALFORMED, Rows};
-use crate::provider::{FailedCall, Failure, ModelRequest, Reply, estimated, plain, wire};
+use crate::provider::{
+    FailedCall, Failure, ModelRequest, Reply, estimated, own_summary, plain, wire,
+};
 use crate::record::content::{Block, Content, Role};
 use std::cell::{Cell, OnceCell};
 
@@ -49,6 +51,8 @@ pub enum Ask {
     Reply,
     /// To count the tokens of the prompt.
     Count,
+    /// To get the server's own summary of the messages.
+    Summary,
 }
 
 /// The side effects of a call: sending, waiting, the clock and random numbers.
@@ -82,6 +86,8 @@ pub trait Transport {
 /// A call: the request and how to make it.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelCall<'c, 'r, 'a> {
+    /// The purpose, other than to count.
+    pub ask: Ask,
     /// The wire protocol.
     pub protocol: Protocol,
     /// The request.
@@ -94,6 +100,16 @@ pub struct ModelCall<'c, 'r, 'a> {
     pub sizes: Sizes,
     /// True to fail, and not just to warn, if the provider may have truncated the prompt.
     pub detect_truncation: bool,
+}
+
+impl ModelCall<'_, '_, '_> {
+    /// Returns the body for the purpose of the call.
+    #[must_use]
+    pub fn body(&self) -> String {
+        let ModelCall { protocol, request, .. } = self;
+        let summary = || protocol.summary_body(request).filter(|_| self.ask == Ask::Summary);
+        summary().unwrap_or_else(|| protocol.body(request))
+    }
 }
 
 /// Calls the provider. If the provider pauses the turn, requests the rest up to [`MAX_PAUSES`] times; the returned
@@ -261,8 +277,8 @@ fn once(
 ) -> Result<Reply, FailedCall> {
     let ModelCall { protocol, request, rows, .. } = call;
     let mut reading = Reading::new(*protocol, rows, show);
-    let body = protocol.body(request);
-    let sent = transport.send(Ask::Reply, request, &body, &mut reading);
+    let body = call.body();
+    let sent = transport.send(call.ask, request, &body, &mut reading);
     let is_bare = reading.is_bare();
     let reply = reading.finish(transport.now(), sent);
     let reply = reply.map_err(|FailedCall { failure, shown }| {
@@ -273,7 +289,9 @@ fn once(
             ..estimated::known(request, body.len())
         };
         let mut failure = failure.weigh(&known);
-        failure.places = wire::places(*protocol, request, &failure).into();
+        let messages = own_summary::applied(request);
+        let sent = ModelRequest { messages: &messages, ..*request };
+        failure.places = wire::places(*protocol, &sent, &failure).into();
         FailedCall { failure, shown }
     })?;
     match estimated::truncated(*protocol, request, &reply) {
@@ -292,7 +310,8 @@ fn once(
 /// Returns a [`Failure`] if the request would not be sent.
 pub fn first_body(call: &ModelCall<'_, '_, '_>) -> Result<String, Failure> {
     let max_tokens = estimated::room(call.protocol, &call.request, MIN_OUTPUT)?;
-    Ok(call.protocol.body(&ModelRequest { max_tokens, ..call.request }))
+    let request = ModelRequest { max_tokens, ..call.request };
+    Ok(ModelCall { request, ..*call }.body())
 }
 
 /// Asks the provider for the number of tokens in the prompt.

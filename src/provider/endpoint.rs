@@ -3,6 +3,7 @@
 use crate::exit::{Exit, fail};
 use crate::provider::address::{self, Address, Platform, is_azure, is_local};
 use crate::provider::api::Urls;
+use crate::provider::call::Ask;
 use crate::provider::key::KeySource;
 use crate::provider::protocol::Protocol;
 use crate::provider::{ApiChoice, Provider, anthropic, chat, secret};
@@ -203,6 +204,28 @@ impl Endpoint {
         headers
     }
 
+    /// Requests a beta feature, unless it is requested already.
+    pub fn request_beta(&mut self, id: &str) {
+        let beta = &mut self.options.beta;
+        if !beta.split(',').any(|own| own == id) {
+            let comma = if beta.is_empty() { "" } else { "," };
+            *beta += &format!("{comma}{id}");
+        }
+    }
+
+    /// Returns the URL for a purpose.
+    #[must_use]
+    pub fn url(&self, ask: Ask, stream: bool) -> String {
+        let urls = &self.urls;
+        let own = match ask {
+            Ask::Count => urls.count.clone(),
+            Ask::Summary => self.protocol.api().summary_url(urls),
+            Ask::Reply if stream => Some(urls.stream.clone()),
+            Ask::Reply => None,
+        };
+        own.unwrap_or_else(|| urls.reply.clone())
+    }
+
     /// Returns the key or token in use.
     #[must_use]
     pub fn secret(&self) -> Option<&str> {
@@ -220,9 +243,8 @@ impl Endpoint {
     /// Describes the request of an endpoint whose key has not been read: returns one line for the URL and one per
     /// header, with `(hidden)` in place of the key.
     #[must_use]
-    pub fn shown(&self, stream: bool) -> Vec<String> {
-        let url = if stream { &self.urls.stream } else { &self.urls.reply };
-        let mut lines = vec![format!("would send POST {}", address::shown(url))];
+    pub fn shown(&self, ask: Ask, stream: bool) -> Vec<String> {
+        let mut lines = vec![format!("would send POST {}", address::shown(&self.url(ask, stream)))];
         let headers = self.headers().into_iter();
         lines.extend(headers.map(|(name, value)| format!("would send {name}: {value}")));
         if self.options.key.is_some() {

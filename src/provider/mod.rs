@@ -27,6 +27,7 @@ pub mod ollama;
 pub mod offered;
 pub mod plain;
 pub mod collect;
+pub mod own_summary;
 pub mod protocol;
 pub mod reading;
 #[cfg(test)]
@@ -108,6 +109,9 @@ impl ModelRequest<'_, '_> {
         }
         if self.effort.is_some() || self.thinking_budget.is_some() {
             features.add(Feature::Thinking);
+        }
+        if own_summary::is_among(self.messages, self.author) {
+            features.add(Feature::OwnSummary);
         }
         if self.tools.is_none() && plain::has_calls(self.messages) {
             features.add(Feature::Calls);

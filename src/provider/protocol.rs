@@ -9,6 +9,7 @@ use crate::provider::api::Api;
 use crate::provider::chat::Chat;
 use crate::provider::gemini::Gemini;
 use crate::provider::ollama::Ollama;
+use crate::provider::own_summary;
 use crate::provider::refusal::Feature;
 use crate::provider::responses::Responses;
 use crate::provider::sampling;
@@ -67,7 +68,8 @@ impl Protocol {
     /// Returns the body of a request. The same request always gives the same bytes.
     #[must_use]
     pub fn body(self, request: &ModelRequest<'_, '_>) -> String {
-        let body = self.api().body(request);
+        let messages = own_summary::applied(request);
+        let body = self.api().body(&ModelRequest { messages: &messages, ..*request });
         let body = match request.extra {
             Some(extra) => merged(&body, extra),
             None => body,
@@ -103,6 +105,13 @@ impl Protocol {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the body of a request for the server's own summary of the messages. `None` for an API that makes none.
+    #[must_use]
+    pub fn summary_body(self, request: &ModelRequest<'_, '_>) -> Option<String> {
+        let body = self.body(&ModelRequest { stream: false, ..*request });
+        self.api().summary_body(&Object::parse(&body).ok()?)
     }
 
     /// Returns the body of a token counting request, which does not ask for a stream.

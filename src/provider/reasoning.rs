@@ -57,6 +57,12 @@ impl Author {
         is("api", self.api) && is("server", &self.server) && is("model", &self.model)
     }
 
+    /// Adds the members that name the author.
+    #[must_use]
+    pub fn add_to(&self, members: Members) -> Members {
+        members.string("api", self.api).string("server", &self.server).string("model", &self.model)
+    }
+
     /// Adds the author to a block of reasoning; returns any other block unchanged.
     #[must_use]
     pub(crate) fn sign(&self, block: String) -> String {
@@ -64,10 +70,7 @@ impl Author {
             return block;
         }
         let Ok(object) = Object::parse(&block) else { return block };
-        let begin = Members::of_type("reasoning")
-            .string("api", self.api)
-            .string("server", &self.server)
-            .string("model", &self.model);
+        let begin = self.add_to(Members::of_type("reasoning"));
         let rest = object.members().filter(|member| member.name() != "type");
         rest.fold(begin, Members::member).into_json()
     }

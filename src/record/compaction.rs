@@ -30,6 +30,8 @@ pub struct Summary {
     pub turns: u64,
     /// The size of the request right after the compaction, in tokens, as the compaction record states it.
     pub tokens_after: Option<u64>,
+    /// The provider's own summary, a JSON object: the API, the server and the model that made it, and its block.
+    pub own: Option<Box<str>>,
 }
 
 impl Summary {
@@ -56,11 +58,12 @@ impl Summary {
             needs_retry: object.is_true("needs_summary_retry"),
             turns: object.number("turns_since_checkpoint").unwrap_or(0),
             tokens_after: object.number("tokens_after"),
+            own: object.get("provider_summary").filter(|it| it.starts_with('{')).map(Into::into),
         })
     }
 
     /// Adds the members `summary`, `kept_user`, `pinned`, `details`, `needs_summary_retry`, `turns_since_checkpoint`
-    /// and, if known, `tokens_after`.
+    /// and, if known, `tokens_after` and `provider_summary`.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         members
@@ -71,18 +74,24 @@ impl Summary {
             .bool("needs_summary_retry", self.needs_retry)
             .number("turns_since_checkpoint", self.turns)
             .optional(Members::number, "tokens_after", self.tokens_after)
+            .optional(Members::raw, "provider_summary", self.own.as_deref())
     }
 
     /// Returns the text of the user message that replaces the covered records.
     #[must_use]
     pub fn render(&self) -> String {
-        let mut text = format!("{HEADING}\n{}", self.text.trim());
-        for (heading, kept) in [(KEPT_HEADING, &self.kept_user), (PINNED_HEADING, &self.pinned)] {
-            if !kept.is_empty() {
-                text.push_str(&format!("\n\n{heading}\n{}", kept.join("\n\n")));
-            }
-        }
-        text
+        let text = format!("{HEADING}\n{}", self.text.trim());
+        text + &self.kept().map(|kept| format!("\n\n{kept}")).unwrap_or_default()
+    }
+
+    /// Returns the text that is kept verbatim, if there is any.
+    #[must_use]
+    pub fn kept(&self) -> Option<String> {
+        let kept = [(KEPT_HEADING, &self.kept_user), (PINNED_HEADING, &self.pinned)];
+        let kept = kept.into_iter().filter(|(_, texts)| !texts.is_empty());
+        let parts: Vec<String> =
+            kept.map(|(heading, texts)| format!("{heading}\n{}", texts.join("\n\n"))).collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 }
 

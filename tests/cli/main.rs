@@ -52,6 +52,8 @@ mod hostile;
 mod house;
 #[cfg(feature = "http")]
 mod hostile_servers;
+#[cfg(feature = "http")]
+mod own_summary;
 #[cfg(feature = "index")]
 mod index;
 #[cfg(feature = "http")]

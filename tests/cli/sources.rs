@@ -444,7 +444,10 @@ fn m7_a_model_of_another_provider_must_be_named() {
     for (via, why) in [
         ("ollama", "no model; write ollama:MODEL"),
         ("openai:", "no model; write openai:MODEL"),
-        ("nobody:x", "use main, offline or PROVIDER:MODEL with anthropic, openai or ollama"),
+        (
+            "nobody:x",
+            "use main, provider, offline or PROVIDER:MODEL with anthropic, openai or ollama",
+        ),
     ] {
         compact(&sandbox, &["--via", via]).code(2).stdout("").stderr(contains(why));
     }

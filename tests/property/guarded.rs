@@ -201,8 +201,15 @@ fn send(messages: &[Message<'_>], provider: &mut Provider, turn: &mut Turn) -> R
     };
     let (rows, sizes) = (Rows::default(), Sizes { accepted: provider.accepted, limit: None });
     let patience = Patience { retries: 1, max_wait: 1.0 };
-    let call =
-        ModelCall { protocol, request, patience, rows: &rows, sizes, detect_truncation: false };
+    let call = ModelCall {
+        ask: Ask::Reply,
+        protocol,
+        request,
+        patience,
+        rows: &rows,
+        sizes,
+        detect_truncation: false,
+    };
     let mut connection = Connection { provider, refused: Vec::new(), sent: 0 };
     let outcome = call::call(call, &mut connection, &mut |_| {});
     let Connection { refused, sent, .. } = connection;

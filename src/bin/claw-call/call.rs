@@ -15,13 +15,13 @@ use clawutils::cli::{Log, Output, messages};
 use clawutils::estimate::budget::default_output;
 use clawutils::estimate::sizes::Size;
 use clawutils::exit::{self, Exit, fail};
-use clawutils::provider::call::{self, ModelCall, Patience};
+use clawutils::provider::call::{self, Ask, ModelCall, Patience};
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::fit::{self, Fitted};
 use clawutils::provider::protocol::Protocol;
 use clawutils::provider::reasoning::Author;
 use clawutils::provider::refusal::{Feature, Features};
-use clawutils::provider::{ModelRequest, Provider, ollama, plain};
+use clawutils::provider::{ModelRequest, Provider, ollama, own_summary, plain};
 use clawutils::rules::check_ready;
 use clawutils::settings::values::{positive, seconds};
 use signal_hook::low_level::emulate_default_handler;
@@ -65,6 +65,9 @@ pub struct CallArgs {
     /// Ask the provider for the window of the model, and store it for all programs, instead of a call
     #[arg(long, conflicts_with_all = ["count", "classify", "dry_run"])]
     pub ask_window: bool,
+    /// Ask for the provider's own summary of the messages instead of a reply
+    #[arg(long, conflicts_with_all = ["count", "classify", "stream"])]
+    pub compact: bool,
     /// Classify an answer with HTTP status STATUS whose body is the input, without sending anything
     #[arg(long, value_name = "STATUS", value_parser = classify::status)]
     pub classify: Option<u16>,
@@ -108,7 +111,9 @@ pub fn call(
     log: Log,
 ) -> anyhow::Result<Exit> {
     let messages = messages(input)?;
-    check_ready(&messages)?;
+    if !args.compact {
+        check_ready(&messages)?;
+    }
     let name = named(model)?;
     let (rows, extra) = (args.rows.failures.read()?, args.body.read()?);
     let mut endpoint = args.connection.endpoint(model)?;
@@ -134,6 +139,15 @@ pub fn call(
         window: window(known, endpoint.provider),
         extra: extra.as_deref(),
     };
+    let purpose = if args.compact { Ask::Summary } else { Ask::Reply };
+    if args.compact {
+        check_makes_summaries(&endpoint)?;
+    }
+    if let Some(beta) = endpoint.protocol.api().summary_beta()
+        && (args.compact || own_summary::is_among(&messages, Some(&author)))
+    {
+        endpoint.request_beta(beta);
+    }
     let plain = OnceCell::new();
     request.without = refused::known(request.features(), model)?;
     if request.without.has(Feature::Calls) {
@@ -144,6 +158,7 @@ pub fn call(
     }
     let (protocol, detect_truncation) = (endpoint.protocol, args.patience.detect_truncation);
     let call = ModelCall {
+        ask: purpose,
         protocol,
         request,
         patience: args.patience(),
@@ -158,7 +173,7 @@ pub fn call(
     }
     args.spent.check(&request, prices.as_ref())?;
     let mut source = AnswerSource::open(&args.cassette, args.recording, &mut endpoint)?;
-    source.check(&protocol.body(&request))?;
+    source.check(&call.body())?;
     let mut network = Network {
         source: &mut source,
         endpoint: &endpoint,
@@ -177,6 +192,21 @@ pub fn call(
         report_window(&name, log);
     }
     ask(args, model, &call, &fitted, &mut network, prices.as_ref())
+}
+
+/// Checks that the provider's servers can summarise a conversation.
+fn check_makes_summaries(endpoint: &Endpoint) -> anyhow::Result<()> {
+    let is_offline = endpoint.provider.is_offline();
+    match endpoint.protocol.api().summary_url(&endpoint.urls).filter(|_| !is_offline) {
+        Some(_) => Ok(()),
+        None => {
+            let text = format!(
+                "{} makes no summaries of its own by this API; use anthropic, or openai with --api responses, instead of --compact",
+                endpoint.provider.name()
+            );
+            fail(Exit::Config, text)
+        }
+    }
 }
 
 /// Returns the name of the model.
@@ -287,9 +317,9 @@ fn dry_run(endpoint: &Endpoint, call: &ModelCall<'_, '_, '_>, log: Log) -> anyho
     if endpoint.provider == Provider::Offline {
         log.note("the offline provider would be called; this is the body for another provider");
     } else {
-        endpoint.shown(call.request.stream).iter().for_each(|line| log.note(line));
+        endpoint.shown(call.ask, call.request.stream).iter().for_each(|line| log.note(line));
     }
-    let body = call::first_body(call).unwrap_or_else(|_| call.protocol.body(&call.request));
+    let body = call::first_body(call).unwrap_or_else(|_| call.body());
     let mut out = Output::open();
     writeln!(out, "{body}").context("cannot write '<stdout>'")?;
     out.finish()?;

@@ -191,6 +191,12 @@ pub(super) fn write_records(
         {
             *first = object.with("call", &request_members(call));
         }
+        if args.compact
+            && let Some(first) = records.lines.first_mut()
+            && let Ok(object) = Object::parse(first)
+        {
+            *first = object.with("author", &author.add_to(Members::new()).into_json());
+        }
         lines.append(&mut records.lines);
         cut_call = records.cut_call;
     }

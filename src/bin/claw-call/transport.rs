@@ -109,12 +109,7 @@ impl Transport for Network<'_> {
     ) -> Result<(), Failure> {
         let endpoint = self.endpoint;
         self.sent_bytes = u64::try_from(body.len()).unwrap_or(u64::MAX);
-        let urls = &endpoint.urls;
-        let url = match (ask, &urls.count) {
-            (Ask::Count, Some(url)) => url,
-            _ if request.stream => &urls.stream,
-            _ => &urls.reply,
-        };
+        let url = &endpoint.url(ask, request.stream);
         if let AnswerSource::Replay(cassette) = self.source {
             let missed = |why| Failure::new(FailureClass::NotRecorded, "replay", why);
             return match cassette.next(path(url), body) {

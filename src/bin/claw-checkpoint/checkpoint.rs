@@ -126,7 +126,9 @@ impl CheckpointRun<'_> {
     ) -> anyhow::Result<SummaryReply> {
         let prompt = self.prompt()?;
         let prompt = SummaryPrompt { text: &prompt, focus: None };
-        let models = self.args.summarisers.models(self.model, budget)?;
+        let mut models = self.args.summarisers.models(self.model, budget)?;
+        // A checkpoint is text.
+        models.retain(|model| !model.by_server);
         let ask = |summariser: &SummaryModel| {
             self.args.summarisers.refuse_failing(summariser)?;
             let writer = Writer { summariser, command: &self.args.call.command, call_budget, log };

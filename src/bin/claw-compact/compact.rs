@@ -2,7 +2,7 @@
 
 use crate::ladder::{AcceptedSummary, Ladder, listed};
 use anyhow::Context;
-use clawutils::cli::budget::Extras;
+use clawutils::cli::budget::{Extras, RequestArgs};
 use clawutils::cli::log::StageOutcome;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::{PauseArgs, SourceArgs};
@@ -88,6 +88,8 @@ pub struct CompactRun<'s> {
     pub budget: Option<Budget>,
     /// The refusal of the request, from `--failure`.
     pub refused: Option<Refused>,
+    /// The options for the system prompt and the tools.
+    pub request: &'s RequestArgs,
     /// The system prompt and the tools.
     pub extras: Extras,
     /// The conversation's model.
@@ -121,7 +123,8 @@ impl CompactRun<'_> {
         let prompt = self.prompt()?;
         let prompt = SummaryPrompt { text: &prompt, focus: self.args.focus.as_deref() };
         if self.args.plan {
-            let summariser = self.models()?.into_iter().next().unwrap_or_else(|| self.main());
+            let summariser =
+                self.models()?.into_iter().find(|it| !it.by_server).unwrap_or_else(|| self.main());
             let pieces = self.pieces(&summariser, &task, &planned, prompt)?;
             let first = pieces.iter().next().map(|piece| piece.text.as_str());
             let request = prompt.request(planned.earlier.as_deref(), first.unwrap_or_default());

@@ -2,11 +2,12 @@
 
 use crate::compact::outcome_of;
 use crate::compact::{CompactRun, read_text};
+use crate::server;
 use crate::sources::Source;
 use clawutils::cli::Log;
 use clawutils::cli::log::StageOutcome;
 use clawutils::cli::summary::{SummaryModel, Writer};
-use clawutils::compact::accept::{self, SummaryReply};
+use clawutils::compact::accept::{self, Rejected, SummaryReply};
 use clawutils::compact::call_budget::CallBudget;
 use clawutils::compact::cut::CutRule;
 use clawutils::compact::identifiers::Used;
@@ -45,16 +46,24 @@ impl Ladder<'_> {
         task: &Task<'_, '_>,
         planned: &CutPlan,
     ) -> anyhow::Result<AcceptedSummary> {
-        let Some((last, earlier)) = sources.split_last() else {
-            return fail(Exit::Unavailable, "no source of summaries is left to try");
-        };
-        for (at, source) in earlier.iter().enumerate() {
-            match self.make(source, task, planned) {
-                Err(error) => self.report_failed(source, &sources[at + 1], &error),
-                made => return made,
+        let mut planned = planned.clone();
+        for (at, source) in sources.iter().enumerate() {
+            let next = sources.get(at + 1);
+            match (self.make(source, task, &planned), next) {
+                (Ok(Made::Summary(made)), _) => return Ok(*made),
+                (Ok(Made::Opaque(own)), Some(next)) => {
+                    let (name, next) = (source.name(), next.name());
+                    self.log.note(&format!(
+                        "only {name} can read its summary; trying {next} for a text beside it"
+                    ));
+                    planned.own = Some(own);
+                }
+                (Ok(Made::Opaque(_)), None) => break,
+                (Err(error), Some(next)) => self.report_failed(source, next, &error),
+                (Err(error), None) => return Err(error),
             }
         }
-        self.make(last, task, planned)
+        fail(Exit::Unavailable, "no source of summaries is left to try")
     }
 
     fn report_failed(&self, source: &Source, next: &Source, error: &anyhow::Error) {
@@ -68,7 +77,7 @@ impl Ladder<'_> {
         source: &Source,
         task: &Task<'_, '_>,
         planned: &CutPlan,
-    ) -> anyhow::Result<AcceptedSummary> {
+    ) -> anyhow::Result<Made> {
         let without_usage = |text| SummaryReply { text, ..SummaryReply::default() };
         let (strategy, planned, reply) = match source {
             Source::File(path) => {
@@ -81,7 +90,12 @@ impl Ladder<'_> {
                 };
                 (Strategy::Checkpoint, planned, without_usage(text))
             }
-            Source::Model(summariser) => return self.ask(summariser, task, planned),
+            Source::Model(summariser) if summariser.by_server => {
+                return self.ask_server(summariser, task, planned);
+            }
+            Source::Model(summariser) => {
+                return self.ask(summariser, task, planned).map(Made::summary);
+            }
             Source::Local => {
                 let text = local::summary(task, planned);
                 (Strategy::Local, planned.clone(), without_usage(text))
@@ -94,7 +108,28 @@ impl Ladder<'_> {
                 (Strategy::Stub, planned, without_usage(text))
             }
         };
-        self.accept(source.name(), strategy, task, planned, reply)
+        self.accept(source.name(), strategy, task, planned, reply).map(Made::summary)
+    }
+
+    /// Asks the server of the conversation's model for its own summary of all covered messages.
+    fn ask_server(
+        &self,
+        summariser: &SummaryModel,
+        task: &Task<'_, '_>,
+        planned: &CutPlan,
+    ) -> anyhow::Result<Made> {
+        let (run, covered) = (self.run, &task.messages[..planned.at]);
+        let command = run.args.call.command.as_str();
+        let made = server::ask(command, summariser, run.request, covered, self.call_budget)?;
+        let Some(text) = made.text else {
+            accept::accept_opaque(task, planned, &made.own)
+                .map_err(|why| rejected(why, Strategy::Provider))?;
+            return Ok(Made::Opaque(made.own));
+        };
+        let reply =
+            SummaryReply { text, model: made.model, usage: made.usage, ..SummaryReply::default() };
+        let planned = CutPlan { own: Some(made.own), ..planned.clone() };
+        self.accept(&summariser.name, Strategy::Provider, task, planned, reply).map(Made::summary)
     }
 
     /// Asks a model for a summary, and stores whether the attempt succeeded, for `--max-failures`.
@@ -138,11 +173,7 @@ impl Ladder<'_> {
                     lost,
                 })
             }
-            Err(why) => {
-                let text = format!("summary rejected: {why}");
-                let error = Error::new(why.exit(strategy), text);
-                Err(error.with(StageOutcome::Refused.member()).into())
-            }
+            Err(why) => Err(rejected(why, strategy).into()),
         }
     }
 
@@ -182,6 +213,25 @@ impl Ladder<'_> {
             }
         }
     }
+}
+
+/// What a source gave.
+enum Made {
+    /// A summary that was accepted.
+    Summary(Box<AcceptedSummary>),
+    /// A summary that only the provider can read; see [`CutPlan::own`].
+    Opaque(Box<str>),
+}
+
+impl Made {
+    fn summary(made: AcceptedSummary) -> Made {
+        Made::Summary(Box::new(made))
+    }
+}
+
+fn rejected(why: Rejected, strategy: Strategy) -> Error {
+    let error = Error::new(why.exit(strategy), format!("summary rejected: {why}"));
+    error.with(StageOutcome::Refused.member())
 }
 
 /// Describes lost names for a diagnostic: their number, and the first few.

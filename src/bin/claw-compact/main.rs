@@ -3,6 +3,7 @@
 mod compact;
 mod ladder;
 mod retry;
+mod server;
 mod show;
 mod sources;
 
@@ -49,8 +50,9 @@ fn main() -> ExitCode {
         let budget = args.budget.budget(&args.model, refused.as_ref())?;
         let name = args.model.model();
         let known_model = name.as_deref().map(|name| args.model.known(name)).transpose()?;
-        let (args, operands, model) = (&args.compact, &args.operands, &args.model);
-        let run = CompactRun { args, model, budget, refused, extras, known_model };
+        let (operands, model, request) = (&args.operands, &args.model, &args.request);
+        let args = &args.compact;
+        let run = CompactRun { args, model, budget, refused, request, extras, known_model };
         if args.retry {
             return run.retry(&operands.transcripts()?, log);
         }

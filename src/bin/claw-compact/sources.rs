@@ -40,11 +40,11 @@ impl Source {
         }
     }
 
-    /// Returns the model, if the source is one.
+    /// Returns the model, if the source is one that gets our prompt.
     #[must_use]
     pub fn model(&self) -> Option<&SummaryModel> {
         match self {
-            Source::Model(summariser) => Some(summariser),
+            Source::Model(summariser) if !summariser.by_server => Some(summariser),
             _ => None,
         }
     }

@@ -23,12 +23,14 @@ pub struct CommandArgs {
 /// A model that writes summaries.
 #[derive(Clone, Debug)]
 pub struct SummaryModel {
-    /// Its name: `main`, or as in `--via`.
+    /// Its name: `main`, `provider`, or as in `--via`.
     pub name: String,
     /// The provider, the address and the model.
     pub model: ModelArgs,
     /// The budget of its context window, if that is known.
     pub window: Option<Budget>,
+    /// True for the summary that the model's server makes of its own.
+    pub by_server: bool,
     /// The longest wait for its answer, in seconds.
     pub timeout: Option<u64>,
     /// The log of its attempts; `None` for the conversation's own model.
@@ -40,7 +42,7 @@ impl SummaryModel {
     #[must_use]
     pub fn main(model: &ModelArgs, window: Option<Budget>) -> SummaryModel {
         let (name, model) = ("main".to_owned(), model.clone());
-        SummaryModel { name, model, window, timeout: None, attempts: None }
+        SummaryModel { name, model, window, by_server: false, timeout: None, attempts: None }
     }
 
     /// Returns the limits on its requests. The summary may have at most `most` tokens, and at most a quarter of the

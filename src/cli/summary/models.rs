@@ -12,7 +12,8 @@ use crate::provider::Provider;
 /// The options for the models that write summaries.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SummariserArgs {
-    /// Model that writes summaries: PROVIDER:MODEL, or main for the conversation's; may be repeated
+    /// Source of summaries: PROVIDER:MODEL, main for the conversation's model, or provider for its server's own; may be
+    /// repeated
     #[arg(long, value_name = "MODEL", env = "CLAW_VIA", value_parser = via)]
     pub via: Vec<Via>,
     /// Ollama model to ask first for summaries, unless --via is given
@@ -40,21 +41,25 @@ pub struct SummariserArgs {
 pub enum Via {
     /// `main`: the model of the conversation.
     Main,
+    /// `provider`: the server of the conversation's model, which makes a summary of its own.
+    Provider,
     /// A provider and a model.
     Other(Provider, Option<String>),
 }
 
-/// Parses `main` or `PROVIDER:MODEL`. The offline provider needs no model.
+/// Parses `main`, `provider` or `PROVIDER:MODEL`. The offline provider needs no model.
 ///
 /// # Errors
 /// Returns the reason if the provider is unknown or the model is missing.
 pub fn via(text: &str) -> Result<Via, String> {
-    if text == "main" {
-        return Ok(Via::Main);
+    match text {
+        "main" => return Ok(Via::Main),
+        "provider" => return Ok(Via::Provider),
+        _ => {}
     }
     let (provider, model) = text.split_once(':').map_or((text, None), |(p, m)| (p, Some(m)));
     let provider = <Provider as clap::ValueEnum>::from_str(provider, false).map_err(|_| {
-        "use main, offline or PROVIDER:MODEL with anthropic, openai or ollama".to_owned()
+        "use main, provider, offline or PROVIDER:MODEL with anthropic, openai or ollama".to_owned()
     })?;
     let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
     // The environment variables that name a model are for the conversation's model, so they give no default here.
@@ -82,6 +87,9 @@ impl SummariserArgs {
         }
         let model = |via: &Via| match via {
             Via::Main => Ok(conversation()),
+            Via::Provider => {
+                Ok(SummaryModel { by_server: true, name: "provider".into(), ..conversation() })
+            }
             Via::Other(provider, model) => other(main, *provider, model.clone(), None),
         };
         let mut models = self.via.iter().map(model).collect::<anyhow::Result<Vec<_>>>()?;
@@ -146,6 +154,7 @@ fn other(
         name,
         model,
         window,
+        by_server: false,
         timeout: None,
         attempts: Some(Attempts::at(key, state_dir())),
     })

@@ -79,6 +79,21 @@ impl Api for Anthropic {
         members.fold(Members::new().string("model", model), Members::member).into_json()
     }
 
+    fn summary_url(&self, urls: &Urls) -> Option<String> {
+        (self.0 == Platform::Own).then(|| urls.reply.clone())
+    }
+
+    /// The member is that of `types/beta/beta_compaction_config_param.py` in anthropic 2.14.0.
+    fn summary_body(&self, body: &Object<'_>) -> Option<String> {
+        let summarise = Members::of_type("summarize").into_json();
+        (self.0 == Platform::Own).then(|| body.with("compaction", &summarise))
+    }
+
+    /// The name is that of `types/anthropic_beta_param.py` in anthropic 2.14.0.
+    fn summary_beta(&self) -> Option<&'static str> {
+        (self.0 == Platform::Own).then_some("compact-2026-09-04")
+    }
+
     fn read(&self, answer: &Object<'_>) -> Result<Reply, String> {
         reply::read(answer)
     }

@@ -58,6 +58,7 @@ fn run(answers: Vec<Result<Answer, Failure>>) -> (bool, Vec<u64>, Vec<f64>) {
     let (protocol, rows) = (Protocol::Anthropic, &Rows::default());
     let outcome = call(
         ModelCall {
+            ask: Ask::Reply,
             protocol,
             request,
             patience,
@@ -89,6 +90,7 @@ fn a_byte_order_mark_may_precede_a_token_count() {
         let answer = Answer { status: 200, headers: vec![], body: text.into() };
         let mut transport = Scripted { answers: vec![Ok(answer)], asked: vec![], waits: vec![] };
         let call = ModelCall {
+            ask: Ask::Count,
             protocol: Protocol::Anthropic,
             request: ModelRequest::plain(&messages, 4000),
             patience: Patience { retries: 0, max_wait: 60.0 },

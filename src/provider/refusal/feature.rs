@@ -14,6 +14,8 @@ const LIFETIME: f64 = 30.0 * 86_400.0;
 pub enum Feature {
     /// Tool calls and their results in the messages.
     Calls,
+    /// The provider's own summary of the old part of the conversation. Its text takes its place.
+    OwnSummary,
     /// A budget in tokens for thinking. An effort takes its place.
     ThinkingBudget,
     /// Any setting of how much the model thinks.
@@ -23,7 +25,8 @@ pub enum Feature {
 }
 
 /// The features other than the sampling parameters, each with its name in the file.
-const NAMED: [(Feature, &str); 3] = [
+const NAMED: [(Feature, &str); 4] = [
+    (Feature::OwnSummary, "provider-summary"),
     (Feature::Calls, "calls"),
     (Feature::ThinkingBudget, "thinking-budget"),
     (Feature::Thinking, "thinking"),
@@ -31,6 +34,9 @@ const NAMED: [(Feature, &str); 3] = [
 
 /// Words for calls, and for the roles of messages, in lower case. They are matched as parts of words.
 const CALLS: [&str; 6] = ["tool", "role", "function", "template", "jinja", "function_call"];
+/// Words for a summary by the provider, in lower case (`types/compaction_signature_invalid_error.py` and its neighbours in anthropic
+/// 2.14.0; `encrypted_content` in `types/responses/response_compaction_item.py` of openai 3.57.0).
+const SUMMARY: [&str; 3] = ["compaction", "encrypted content", "encrypted_content"];
 /// Words for a budget, in lower case.
 const BUDGET: [&str; 6] = [
     "budget_tokens",
@@ -97,7 +103,12 @@ impl Feature {
     /// Returns all features, those first that a refusal names by the most particular words.
     fn all() -> impl Iterator<Item = Feature> {
         let parameters = (0..PARAMETERS.len()).map(Feature::Parameter);
-        parameters.chain([Feature::ThinkingBudget, Feature::Thinking, Feature::Calls])
+        parameters.chain([
+            Feature::OwnSummary,
+            Feature::ThinkingBudget,
+            Feature::Thinking,
+            Feature::Calls,
+        ])
     }
 
     /// Returns the name in the file, and for a sampling parameter also in a request.
@@ -115,13 +126,15 @@ impl Feature {
     pub fn replacement(self) -> String {
         match self {
             Feature::Calls => "with tool calls and results as text".to_owned(),
+            Feature::OwnSummary => "with the text of the summary".to_owned(),
             Feature::ThinkingBudget => "with an effort instead of a thinking budget".to_owned(),
             Feature::Thinking => "without settings for thinking".to_owned(),
             Feature::Parameter(_) => format!("without {}", self.name()),
         }
     }
 
-    /// Returns true if the failure may be due to this. A refusal that names a place in the messages is about the block there.
+    /// Returns true if the failure may be due to this. A refusal that names a place in the messages is about the block there,
+    /// which may be the provider's own summary.
     #[must_use]
     pub fn is_refused_by(self, failure: &Failure) -> bool {
         let is_refusal = match failure.class {
@@ -132,6 +145,7 @@ impl Feature {
         let text = failure.message.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
         let is_named = match self {
+            Feature::OwnSummary => return is_refusal && has(&SUMMARY),
             Feature::Calls => has(&CALLS) && has(&REFUSED),
             _ => self.last_in(&text).is_some() && has(&UNSUPPORTED) && !has(&VALUES),
         };
@@ -141,6 +155,7 @@ impl Feature {
     /// Returns the place at which the text, in lower case, names the setting for the last time.
     fn last_in(self, text: &str) -> Option<usize> {
         let words: &[&str] = match self {
+            Feature::OwnSummary => &SUMMARY,
             Feature::Calls => &CALLS,
             Feature::ThinkingBudget => &BUDGET,
             Feature::Thinking => &THINKING,
@@ -215,7 +230,8 @@ impl Features {
         let is_parameter = |feature: &Feature| matches!(feature, Feature::Parameter(_));
         let parameter = refused().filter(is_parameter).max_by_key(|it| it.last_in(&text));
         let Some(parameter) = parameter else { return Some((refused().next()?, None)) };
-        let is_other = |other: &Feature| *other != parameter && *other != Feature::Calls;
+        let is_setting = |it| !matches!(it, Feature::Calls | Feature::OwnSummary);
+        let is_other = |other: &Feature| *other != parameter && is_setting(*other);
         let with = self.iter().find(|other| is_other(other) && other.last_in(&text).is_some());
         Some((parameter, with))
     }

@@ -44,6 +44,17 @@ impl Api for Responses {
         members.fold(Members::new(), Members::member).into_json()
     }
 
+    /// The endpoint and its parameters are those of `types/responses/response_compact_params.py` in openai 3.57.0.
+    fn summary_url(&self, urls: &Urls) -> Option<String> {
+        Some(address::with_ending(&urls.reply, "/compact"))
+    }
+
+    fn summary_body(&self, body: &Object<'_>) -> Option<String> {
+        let is_taken = |name: &str| matches!(name, "model" | "input" | "instructions");
+        let members = body.members().filter(|member| is_taken(&member.name()));
+        Some(members.fold(Members::new(), Members::member).into_json())
+    }
+
     fn read(&self, answer: &Object<'_>) -> Result<Reply, String> {
         reply::read(answer)
     }

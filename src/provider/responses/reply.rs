@@ -15,8 +15,16 @@ const CALL_MEMBERS: [&str; 3] = ["async", "caller", "namespace"];
 /// # Errors
 /// Returns what is missing, or which tool call has an invalid input, phrased to follow "the answer".
 pub(super) fn read(response: &Object<'_>) -> Result<Reply, String> {
-    let output = response.get("output").and_then(elements).ok_or("has no output")?;
-    read_items(response, &output)
+    let mut output = response.get("output").and_then(elements).ok_or("has no output")?;
+    if response.string("object").as_deref() != Some("response.compaction") {
+        return read_items(response, &output);
+    }
+    // The output repeats the user's messages, which the compaction keeps itself.
+    output.retain(|raw| {
+        Object::parse(raw).is_ok_and(|item| item.string("type").as_deref() == Some("compaction"))
+    });
+    let reply = read_items(response, &output)?;
+    Ok(Reply { stop_reason: Some("compaction".to_owned()), ..reply })
 }
 
 /// Reads a response with these items.

@@ -86,7 +86,22 @@ pub fn check(body: &Value, raw: &[u8]) -> Verdict {
     if request.get("stream").is_some_and(|stream| !stream.is_boolean()) {
         return refuse("shape", "stream: Input should be a valid boolean");
     }
-    conversation(request)
+    conversation(&with_summary_as_text(request))
+}
+
+/// Returns a request with a text of the user in the place of a summary by the server, which may only be the first block. A request
+/// for such a summary may end with a reply, so it gets a last message.
+fn with_summary_as_text(request: &Map<String, Value>) -> Map<String, Value> {
+    let mut request = request.clone();
+    let is_asked = request.remove("compaction").is_some();
+    let Some(Value::Array(messages)) = request.get_mut("messages") else { return request };
+    if messages.first().is_some_and(|first| first["content"][0]["type"] == "compaction") {
+        messages[0] = serde_json::json!({"role": "user", "content": "summary"});
+    }
+    if is_asked && messages.last().is_some_and(|last| last["role"] == "assistant") {
+        messages.push(serde_json::json!({"role": "user", "content": "end"}));
+    }
+    request
 }
 
 /// Checks a request to count tokens, in which fewer members are allowed than in a request for a message.
@@ -112,6 +127,7 @@ const MESSAGE_MEMBERS: &[&str] = &[
     "metadata",
     "thinking",
     "output_config",
+    "compaction",
 ];
 
 const COUNT_MEMBERS: &[&str] =

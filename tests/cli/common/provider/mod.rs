@@ -427,7 +427,7 @@ impl Shared {
 /// Returns true for the paths of Responses and Gemini, whose requests get the next step of the script unchecked: the strict
 /// provider of the property tests checks them.
 fn is_only_scripted(path: &str) -> bool {
-    path.ends_with("/responses") || path.contains(":generateContent")
+    path.ends_with("/responses") || path.ends_with("/compact") || path.contains(":generateContent")
 }
 
 /// Returns true for a request about models. Those to `/api/show` are the only ones that are no GETs.
