@@ -4,6 +4,7 @@
 //! quoted text, so that nothing in it can look like its end or like an instruction in the request. Thinking is left
 //! out, and text is shortened to a [`Level`].
 
+use crate::hosted;
 use crate::json::{Object, string, unescaped};
 use crate::messages::Message;
 use crate::record::content::{Block, BlockKind, Content, Role};
@@ -139,7 +140,10 @@ fn quote_block(speaker: Role, block: &Block<'_>, level: Level) -> String {
     let member = |name: &str| block.member(name).unwrap_or_default().to_owned();
     match &block.kind {
         BlockKind::Text | BlockKind::Blank => {
-            entry(role(speaker), &block.text().unwrap_or_default(), other)
+            let text = block.text().unwrap_or_default();
+            let sources = Object::parse(&block.raw).ok().and_then(|it| hosted::cited_text(&it));
+            let text = sources.map_or(text.clone(), |sources| format!("{text}\n{sources}"));
+            entry(role(speaker), &text, other)
         }
         BlockKind::ToolUse { .. } => quote_call(block, &member("input"), level),
         BlockKind::ToolResult { .. } => {
@@ -150,7 +154,11 @@ fn quote_block(speaker: Role, block: &Block<'_>, level: Level) -> String {
             entry(title, &text.unwrap_or_default(), result)
         }
         BlockKind::Media => entry(role(speaker), MEDIA, other),
-        BlockKind::Thinking { .. } | BlockKind::Other => String::new(),
+        BlockKind::Thinking { .. } => String::new(),
+        BlockKind::Other => {
+            let text = Object::parse(&block.raw).ok().and_then(|it| hosted::text(&it));
+            text.map_or(String::new(), |text| entry(role(speaker), &text, result))
+        }
     }
 }
 
@@ -224,6 +232,14 @@ mod tests {
         let quoted: String = covered.iter().map(|message| quoted(message, LEVELS[0])).collect();
         let expected = "user:\n  Look.\nuser:\n  (an image or a document)\nresult:\n  shot\n  (an image or a document)\n";
         assert_eq!(quoted, expected);
+    }
+
+    #[test]
+    fn what_a_providers_own_tools_did_is_quoted() {
+        let line = r#"{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},{"type":"text","text":"So.","citations":[{"title":"T","url":"https://t.example"}]},{"type":"compaction","content":"Before."},{"type":"thinking","thinking":"hm","signature":"s"}]}"#;
+        let covered = messages::read("t", line.as_bytes()).unwrap();
+        let expected = "assistant:\n  [web search: q]\nassistant:\n  So.\n  [sources]\n  1. T <https://t.example>\nassistant:\n  Before.\n";
+        assert_eq!(quoted(&covered[0], LEVELS[0]), expected);
     }
 
     #[test]

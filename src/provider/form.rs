@@ -42,7 +42,8 @@ pub fn convert(messages: Vec<Message<'_>>, target: Target, thinking: Thinking) -
     let keeps = if thinking == Thinking::Keep { Thoughts::All } else { Thoughts::None };
     match target {
         Target::Anthropic if thinking == Thinking::Strip => {
-            without_thinking(messages).iter().map(Message::to_json).collect()
+            let messages = without_thinking(messages);
+            messages.iter().map(|it| without_reasoning(it).to_json()).collect()
         }
         Target::Anthropic => messages.iter().map(|it| without_reasoning(it).to_json()).collect(),
         Target::Openai => turns::convert(&messages, keeps, chat::message),

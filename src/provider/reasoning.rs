@@ -5,6 +5,7 @@
 //! api-docs.deepseek.com/guides/thinking_mode, and OpenRouter's `reasoning_details`, both read in November 2026). A record keeps
 //! them in a block of the type `reasoning`, with the protocol, the server and the model. It is sent to these only.
 
+use crate::hosted;
 use crate::json::Object;
 use crate::json::write::Members;
 use crate::messages::Message;
@@ -16,19 +17,33 @@ use std::borrow::Cow;
 /// The member of a call that Gemini sends and takes back in chat completions: it has the signature of a thought.
 pub const CALL_MEMBER: &str = "extra_content";
 
-/// Returns a message without reasoning, which Anthropic's API does not know. Rebuild has seen to it that a reply has more than
-/// that; a message that has not keeps a placeholder.
+/// Returns a message without the blocks of authors, which Anthropic's API does not know: reasoning is left out, and what a
+/// provider's own tools did becomes text. Rebuild has seen to it that a reply has more than reasoning; a message that has not keeps
+/// a placeholder.
 #[must_use]
 pub fn without_reasoning<'m, 'a>(message: &'m Message<'a>) -> Cow<'m, Message<'a>> {
-    if !message.blocks().any(Block::is_reasoning) {
+    if !message.blocks().any(Block::is_of_author) {
         return Cow::Borrowed(message);
     }
-    let mut kept: Vec<Block<'a>> =
-        message.blocks().filter(|it| !it.is_reasoning()).cloned().collect();
+    let mut kept: Vec<Block<'a>> = message.blocks().filter_map(for_anthropic).collect();
     if kept.is_empty() {
         kept.push(Block::from_text("[reasoning]"));
     }
     Cow::Owned(Message { content: Content::Blocks(kept), ..message.clone() })
+}
+
+/// Returns a block as Anthropic's API takes it; `None` if it is not sent.
+fn for_anthropic<'a>(block: &Block<'a>) -> Option<Block<'a>> {
+    match block.is_of_author() {
+        true => Some(Block::from_text(&hosted::text(&Object::parse(&block.raw).ok()?)?)),
+        false => Some(block.clone()),
+    }
+}
+
+/// Returns true if Anthropic's API is sent a block, or its text.
+#[must_use]
+pub fn is_sent(block: &Block<'_>) -> bool {
+    for_anthropic(block).is_some()
 }
 
 /// The server and the model of a request.
@@ -66,7 +81,7 @@ impl Author {
     /// Adds the author to a block of reasoning; returns any other block unchanged.
     #[must_use]
     pub(crate) fn sign(&self, block: String) -> String {
-        if !Block::parse(block.as_str()).is_ok_and(|block| block.is_reasoning()) {
+        if !Block::parse(block.as_str()).is_ok_and(|block| block.is_of_author()) {
             return block;
         }
         let Ok(object) = Object::parse(&block) else { return block };
@@ -103,9 +118,10 @@ mod tests {
 
     #[test]
     fn anthropics_api_gets_no_reasoning_of_others() {
-        let line = r#"{"role":"assistant","content":[{"type":"reasoning","reasoning":"hm"},{"type":"text","text":"a"}]}"#;
+        let line = r#"{"role":"assistant","content":[{"type":"reasoning","reasoning":"hm"},{"type":"reasoning","item":{"type":"program","code":"f()"}},{"type":"reasoning","container":{"id":"c"}},{"type":"text","text":"a"}]}"#;
         let messages = crate::messages::read("t", line.as_bytes()).unwrap();
         let sent = without_reasoning(&messages[0]).to_json();
-        assert_eq!(sent, r#"{"role":"assistant","content":[{"type":"text","text":"a"}]}"#);
+        let expected = r#"{"role":"assistant","content":[{"type":"text","text":"[program: f()]"},{"type":"text","text":"a"}]}"#;
+        assert_eq!(sent, expected);
     }
 }

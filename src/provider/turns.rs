@@ -12,8 +12,9 @@ mod function;
 pub(super) mod origin;
 mod schema;
 
+use crate::hosted;
 use crate::json::write::Members;
-use crate::json::{Object, elements, is_blank};
+use crate::json::{Object, elements, is_blank, quote};
 use crate::messages::Message;
 use crate::provider::ModelRequest;
 use crate::provider::reasoning::{self, Author};
@@ -118,8 +119,8 @@ pub(super) enum Thoughts<'r> {
 }
 
 /// Converts messages. The tool results of a message come first, one message each. A user message follows, with the
-/// images of the results and then the user's own content. Redacted thinking is always dropped. Unknown blocks are dropped, as are messages that become empty; if that makes two user
-/// messages adjacent, they are merged.
+/// images of the results and then the user's own content. What a provider's own tools did becomes text. Redacted thinking and
+/// unknown blocks are dropped, as are messages that become empty; if that makes two user messages adjacent, they are merged.
 pub(super) fn turns<'m>(messages: &'m [Message<'_>], thoughts: Thoughts<'_>) -> Vec<ChatTurn<'m>> {
     let mut names = HashMap::new();
     let mut turns = Vec::new();
@@ -163,7 +164,7 @@ pub(super) enum Piece<'m> {
     /// The result of a tool call.
     Result(ToolResult<'m>),
     /// The model's text, as a JSON string; never blank.
-    Text(&'m str),
+    Text(Cow<'m, str>),
     /// Thinking, as a JSON string, if all of it was asked for.
     Thinking(Cow<'m, str>),
     /// A block of reasoning that its author gets back.
@@ -185,8 +186,8 @@ pub(super) struct ToolResult<'m> {
     pub(super) is_error: bool,
 }
 
-/// Returns the pieces of a message, each with the index of its block. `names` gets the names of the calls in it. Redacted
-/// thinking and unknown blocks are dropped.
+/// Returns the pieces of a message, each with the index of its block. `names` gets the names of the calls in it. What a
+/// provider's own tools did, and the sources of a text, are text. Redacted thinking and unknown blocks are dropped.
 pub(super) fn pieces<'m>(
     message: &'m Message<'_>,
     names: &mut Names<'m>,
@@ -196,19 +197,20 @@ pub(super) fn pieces<'m>(
     if let Content::Text(raw) = &message.content {
         let text = not_blank(raw).map(|raw| match message.role {
             Role::User => Piece::Part(UserPart::Text(raw)),
-            Role::Assistant => Piece::Text(raw),
+            Role::Assistant => Piece::Text(raw.into()),
         });
         pieces.extend(text.map(|text| (0, text)));
     }
     for (block, object) in objects(&message.content) {
-        let mut add = |piece: Piece<'m>| pieces.push((block, piece));
+        let add = |piece: Piece<'m>| pieces.push((block, piece));
         match message.role {
             Role::User if object.string("type").as_deref() == Some("tool_result") => {
                 result(&object, names).map(Piece::Result).map(add);
             }
             Role::User => parts(&object).into_iter().map(Piece::Part).for_each(add),
             Role::Assistant => {
-                of_assistant(object, names, thoughts).map(&mut add);
+                let sources = sources(&object);
+                of_assistant(object, names, thoughts).into_iter().chain(sources).for_each(add);
             }
         }
     }
@@ -221,27 +223,27 @@ fn of_assistant<'m>(
     thoughts: Thoughts<'_>,
 ) -> Option<Piece<'m>> {
     match (object.string("type").as_deref()?, thoughts) {
-        ("text", _) => object.get("text").and_then(not_blank).map(Piece::Text),
-        // A summary by Anthropic's servers.
-        ("compaction", _) => summary(&object).map(Piece::Text),
+        ("text", _) => object.get("text").and_then(not_blank).map(|raw| Piece::Text(raw.into())),
         ("thinking", Thoughts::All) => {
             object.get("thinking").and_then(not_blank).map(|raw| Piece::Thinking(raw.into()))
         }
-        ("reasoning", Thoughts::All) => {
-            reasoning_text(&object).filter(|text| !is_blank(text)).map(Piece::Thinking)
-        }
-        ("reasoning", Thoughts::Of(author)) => author.wrote(&object).then_some(Piece::Own(object)),
+        ("reasoning", Thoughts::Of(author)) if author.wrote(&object) => Some(Piece::Own(object)),
         ("tool_use", _) => call(&object).map(|call| {
             names.insert(call.id.clone(), call.name);
             Piece::Call(call)
         }),
-        _ => None,
+        ("reasoning", Thoughts::All) if !hosted::is_kept(&object) => {
+            reasoning_text(&object).filter(|text| !is_blank(text)).map(Piece::Thinking)
+        }
+        _ => hosted::text(&object).map(|text| Piece::Text(quote(&text).into())),
     }
 }
 
-/// Returns the readable text of a block of the type `compaction`, a JSON string.
-fn summary<'m>(block: &Object<'m>) -> Option<&'m str> {
-    block.get("content").filter(|raw| raw.starts_with('"')).and_then(not_blank)
+/// Returns the sources that a text block cites, as text: other APIs do not take citations.
+fn sources<'m>(block: &Object<'_>) -> Option<Piece<'m>> {
+    let text = hosted::cited_text(block)?;
+    let is_text = block.string("type").as_deref() == Some("text");
+    is_text.then(|| Piece::Text(quote(&text).into()))
 }
 
 fn assistant<'m>(pieces: Vec<(usize, Piece<'m>)>) -> Option<ChatTurn<'m>> {
@@ -259,6 +261,7 @@ fn assistant<'m>(pieces: Vec<(usize, Piece<'m>)>) -> Option<ChatTurn<'m>> {
             Piece::Part(_) | Piece::Result(_) => {}
         }
     }
+    let texts: Vec<&str> = texts.iter().map(Cow::as_ref).collect();
     let text = (!texts.is_empty()).then(|| joined(&texts));
     let thinking: Vec<&str> = thinking.iter().map(Cow::as_ref).collect();
     let thinking = (!thinking.is_empty()).then(|| joined(&thinking));
@@ -463,6 +466,21 @@ mod tests {
         let turns = printed(line);
         assert_eq!(turns.len(), 1);
         assert!(turns[0].contains("so far") && !turns[0].contains("encrypted"), "{turns:?}");
+    }
+
+    #[test]
+    fn what_the_tools_of_a_provider_did_is_text_for_others() {
+        let line = r#"{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},{"type":"text","text":"a\u00e9","citations":[{"type":"web_search_result_location","url":"https://x.example","title":"X","cited_text":"c"}]},{"type":"reasoning","container":{"id":"c"}},{"type":"reasoning","item":{"type":"program_output","result":"3"}}]}"#;
+        let text = concat!(
+            r#""[web search: q]\na\u00e9\n[sources]\n1. X <https://x.example>"#,
+            r#"\n   \"c\"\n[result of program]\n  3""#
+        );
+        let messages = messages::read("t", line.as_bytes()).unwrap();
+        let text = Some(text.to_owned());
+        let expected = [ChatTurn::Assistant { thinking: None, own: vec![], text, calls: vec![] }];
+        for thoughts in [Thoughts::None, Thoughts::All, Thoughts::Of(&Author::default())] {
+            assert_eq!(turns(&messages, thoughts), expected);
+        }
     }
 
     #[test]

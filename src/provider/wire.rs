@@ -5,12 +5,13 @@
 //! is unknown.
 
 use crate::provider::protocol::Protocol;
+use crate::provider::reasoning::is_sent;
 use crate::provider::refusal::Fault;
 use crate::provider::refusal::place::{Place, PlaceList, WirePlace};
 use crate::provider::turns::Thoughts;
 use crate::provider::turns::origin::{TurnOrigin, origins};
 use crate::provider::{Failure, ModelRequest, gemini, responses};
-use crate::record::content::{Block, BlockKind};
+use crate::record::content::BlockKind;
 
 /// The number of characters of a tool call's id that every protocol keeps.
 const ID_BEGIN: usize = 24;
@@ -91,9 +92,8 @@ fn of_turn(turn: &TurnOrigin, place: &WirePlace) -> Option<Place> {
 fn of_message(request: &ModelRequest<'_, '_>, place: &WirePlace) -> Option<Place> {
     let message = request.messages.get(place.item)?;
     let blocks = message.content.blocks();
-    // A string as content is one block. Reasoning is not sent.
-    let mut sent =
-        (0..blocks.len().max(1)).filter(|at| !blocks.get(*at).is_some_and(Block::is_reasoning));
+    // A string as content is one block.
+    let mut sent = (0..blocks.len().max(1)).filter(|at| blocks.get(*at).is_none_or(is_sent));
     let block = place.part.and_then(|part| sent.nth(part));
     let tool_use_id = block.and_then(|block| blocks.get(block)).and_then(|block| id(&block.kind));
     let part = block.and(place.inner);

@@ -1,5 +1,6 @@
 //! The content of a message: a plain string, or blocks that keep their original JSON text.
 
+use crate::hosted;
 use crate::id::Id;
 use crate::json::scan::Scan;
 use crate::json::{self, Object};
@@ -123,11 +124,12 @@ impl<'a> Block<'a> {
         json::string(&text).map(Cow::into_owned)
     }
 
-    /// Returns true for the reasoning of a model behind another API than Anthropic's.
+    /// Returns true for a block of the type `reasoning`, which only its author gets back: reasoning, or what a provider's own
+    /// tools did.
     #[must_use]
-    pub fn is_reasoning(&self) -> bool {
-        let name = || self.member("type").and_then(json::string);
-        self.is_thinking() && name().is_some_and(|name| name == "reasoning")
+    pub fn is_of_author(&self) -> bool {
+        let may_be = matches!(self.kind, BlockKind::Thinking { .. } | BlockKind::Other);
+        may_be && self.member("type").and_then(json::string).is_some_and(|it| it == "reasoning")
     }
 
     /// Returns true if a message of `role` can contain the block. Only the assistant's messages can contain calls and
@@ -188,6 +190,7 @@ fn block_kind(object: &Object<'_>) -> Result<BlockKind, String> {
             let has_thinking = object.get("thinking").is_some_and(|text| text.starts_with('"'));
             Ok(BlockKind::Thinking { signed: has_thinking && has_text("signature") })
         }
+        "reasoning" if hosted::is_kept(object) => Ok(BlockKind::Other),
         "reasoning" => Ok(BlockKind::Thinking { signed: true }),
         "redacted_thinking" => Ok(BlockKind::Thinking { signed: has_text("data") }),
         "image" | "document" => Ok(BlockKind::Media),

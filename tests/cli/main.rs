@@ -48,6 +48,7 @@ mod fallbacks;
 mod figures;
 mod filled;
 mod help;
+mod hosted;
 mod hostile;
 mod house;
 #[cfg(feature = "http")]

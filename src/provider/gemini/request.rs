@@ -186,7 +186,7 @@ fn model(pieces: Vec<(usize, Piece<'_>)>, is_signed: bool) -> Vec<Part> {
             Piece::Thinking(text) => {
                 (None, Members::new().raw("text", &text).bool("thought", true).into_json())
             }
-            Piece::Text(text) => (None, signed(text_part(text), signature.take())),
+            Piece::Text(text) => (None, signed(text_part(&text), signature.take())),
             Piece::Call(call) => {
                 let missing = (is_signed && is_first).then(|| NO_SIGNATURE.to_owned());
                 is_first = false;

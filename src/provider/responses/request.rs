@@ -160,7 +160,7 @@ fn assistant(
                 items.append(&mut reasoning);
                 let json = Members::of_type("message")
                     .string("role", "assistant")
-                    .raw("content", text)
+                    .raw("content", &text)
                     .optional(Members::raw, "phase", phase.take());
                 items.push(item(json.into_json()));
             }
@@ -364,13 +364,14 @@ mod tests {
                 (0, Some(0), None),
                 (1, Some(3), None),
                 (1, Some(4), None),
+                (1, Some(5), None),
                 (1, Some(6), None),
                 (2, Some(0), None),
                 (2, Some(1), None),
                 (2, None, None)
             ]
         );
-        assert_eq!(shown(&origins[4].1[1]), (2, Some(0), Some(1)));
-        assert_eq!(shown(&origins[6].1[1]), (2, Some(3), None));
+        assert_eq!(shown(&origins[5].1[1]), (2, Some(0), Some(1)));
+        assert_eq!(shown(&origins[7].1[1]), (2, Some(3), None));
     }
 }

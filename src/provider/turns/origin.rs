@@ -2,6 +2,7 @@
 //! blocks of which it is made. A refusal names places in the body, and this maps them back.
 
 use super::{not_blank, objects, parts};
+use crate::hosted;
 use crate::json::{Object, elements};
 use crate::messages::Message;
 use crate::provider::refusal::place::Place;
@@ -76,12 +77,11 @@ fn assistant(message: usize, content: &Content<'_>) -> Option<TurnOrigin> {
     for (block, object) in objects(content) {
         match object.string("type").as_deref() {
             Some("text") if object.get("text").and_then(not_blank).is_some() => texts.push(block),
-            Some("compaction") if super::summary(&object).is_some() => texts.push(block),
             Some("tool_use") => calls.extend(super::call(&object).map(|call| Place {
                 tool_use_id: Some(call.id.into_owned()),
                 ..at(message, block)
             })),
-            _ => {}
+            _ => texts.extend(hosted::text(&object).map(|_| block)),
         }
     }
     let block = match texts[..] {
