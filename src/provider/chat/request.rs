@@ -198,6 +198,22 @@ mod tests {
     }
 
     #[test]
+    fn what_a_text_cites_is_kept_and_is_text_for_others() {
+        let message = r#"{"content":"So.","annotations":[{"type":"url_citation","url_citation":{"url":"https://a.example","title":"A","start_index":0,"end_index":2}}]}"#;
+        let answer = format!(r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}]}}"#);
+        let reply = stream::read(&Object::parse(&answer).unwrap()).unwrap();
+        let author = Author::new("chat", "https://x", "m");
+        let blocks: Vec<String> = reply.blocks.into_iter().map(|it| author.sign(it)).collect();
+        assert!(blocks[1].contains(r#""annotations":[{"type":"url_citation""#), "{blocks:?}");
+        let line = format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","));
+        let messages = messages::read("t", line.as_bytes()).unwrap();
+        let sent = |author| body(&ModelRequest { author, ..request(&messages) });
+        assert!(sent(Some(&author)).contains(r#""content":"So."}"#), "{}", sent(Some(&author)));
+        let text = r#""content":"So.\n[sources]\n1. A <https://a.example>"}"#;
+        assert!(sent(None).contains(text), "{}", sent(None));
+    }
+
+    #[test]
     fn thinking_in_parts_of_the_content_is_recorded_and_not_sent() {
         let answer = r#"{"choices":[{"message":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}],"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
         let reply = stream::read(&Object::parse(answer).unwrap()).unwrap();

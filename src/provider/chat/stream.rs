@@ -2,7 +2,7 @@
 //! answers.
 
 use super::details::Details;
-use crate::json::{Object, elements};
+use crate::json::{Object, elements, on_one_line};
 use crate::provider::Reply;
 use crate::provider::collect::{Collect, RawString, Remaining, Unfinished, bounded};
 use crate::provider::reasoning::CALL_MEMBER;
@@ -132,7 +132,7 @@ impl ChatStream {
     /// Takes the content of a message or a delta.
     ///
     /// # Errors
-    /// Fails if the reasoning has too many parts.
+    /// Fails if the reasoning has too many parts, or the text too many annotations.
     fn take_message(
         &mut self,
         message: &Object<'_>,
@@ -159,6 +159,9 @@ impl ChatStream {
         for (name, text) in REASONING.iter().zip(&mut self.reasoning) {
             text.add(message.get(name));
         }
+        let cited = message.get("annotations").and_then(elements).unwrap_or_default();
+        self.draft.annotations.extend(cited.into_iter().map(on_one_line));
+        bounded(self.draft.annotations.len())?;
         self.details.take(message.get("reasoning_details"))
     }
 

@@ -11,6 +11,13 @@ use std::borrow::Cow;
 /// The value of a finish reason that is not set, in small letters. Some servers write it out.
 const UNSET: &str = "finish_reason_unspecified";
 
+/// The members of a candidate with its sources, and the one of them that an answer can have several times. A request cannot have
+/// them (`Candidate` and `Content` in `types.py` of google-genai 3.6.1).
+const SOURCES: [&str; 3] = ["groundingMetadata", "urlContextMetadata", QUOTATIONS];
+const QUOTATIONS: &str = "citationMetadata";
+/// The maximum number of them that are kept.
+const MAX_SOURCES: usize = 64;
+
 /// Reads a complete answer.
 ///
 /// # Errors
@@ -34,6 +41,8 @@ pub struct GeminiStream {
     blocks: Vec<String>,
     /// The text that may go on in the next part.
     text: RawString,
+    /// What the answer says about its sources: the names and values of the members.
+    sources: Vec<(&'static str, String)>,
     /// The ids of the calls.
     ids: CallIds,
     /// The finish reason, as Google names it.
@@ -61,6 +70,7 @@ impl Collect for GeminiStream {
             bounded(self.blocks.len())?;
             self.part(part, show)?;
         }
+        self.cite(&candidate);
         if let Some(reason) = candidate.string("finishReason").filter(|it| is_set(it)) {
             self.reason = Some(reason.into());
             self.message = candidate.string("finishMessage").map(Into::into);
@@ -83,6 +93,7 @@ impl Collect for GeminiStream {
 
     fn finish(mut self: Box<Self>) -> Result<Reply, Unfinished> {
         self.end_text();
+        self.end_sources();
         if self.is_blocked {
             let stop_reason = Some("refusal".to_owned());
             return Ok(Reply { blocks: self.blocks, stop_reason, ..self.reply });
@@ -167,6 +178,30 @@ impl GeminiStream {
         }
         let block = Members::of_type("reasoning").raw("part", &on_one_line(part.text()));
         self.blocks.push(block.into_json());
+    }
+
+    /// Takes what the candidate says about its sources. A later value replaces an earlier one, except that each part of the text
+    /// has quotations of its own.
+    fn cite(&mut self, candidate: &Object<'_>) {
+        for name in SOURCES {
+            let Some(raw) = candidate.get(name).filter(|raw| raw.len() > 2) else { continue };
+            let new = (name, on_one_line(raw));
+            if name != QUOTATIONS {
+                self.sources.retain(|(known, _)| *known != name);
+            }
+            if self.sources.len() < MAX_SOURCES && !self.sources.contains(&new) {
+                self.sources.push(new);
+            }
+        }
+    }
+
+    /// Adds the blocks with the sources after the last text.
+    fn end_sources(&mut self) {
+        let is_text = |block: &String| block.starts_with(opening!("type": "text", "text"));
+        let at = self.blocks.iter().rposition(is_text).map_or(0, |last| last + 1);
+        let sources = std::mem::take(&mut self.sources).into_iter();
+        let block = |(name, raw): (&str, String)| Members::of_type("reasoning").named(name, &raw);
+        self.blocks.splice(at..at, sources.map(block).map(Members::into_json));
     }
 
     /// Ends the text block.
@@ -327,6 +362,32 @@ mod tests {
         let reply = reply.unwrap();
         assert_eq!(reply.texts().collect::<Vec<_>>(), ["ab", "[audio]"]);
         assert_eq!((reply.left_out, shown.as_str()), (vec!["audio".to_owned()], "ab"));
+    }
+
+    #[test]
+    fn the_sources_of_an_answer_are_kept_after_its_text() {
+        let with = |part: &str, reason: &str, more: &str| {
+            let event =
+                answer(&[part], reason).replace("\"index\":0", &format!("\"index\":0{more}"));
+            format!("data: {event}\n\n")
+        };
+        let quote = r#","citationMetadata":{"citations":[{"uri":"https://a.example"}]}"#;
+        let searched = r#","groundingMetadata":{"webSearchQueries":["q"]}"#;
+        let text = [
+            with(r#"{"text":"a"}"#, "", &format!("{quote},\"groundingMetadata\":{{}}")),
+            with(r#"{"text":"b"}"#, "", &quote.replace("//a", "//b")),
+            with(r#"{"functionCall":{"name":"f"}}"#, "STOP", searched),
+        ]
+        .concat();
+        let reply = streamed(&text, 9).0.unwrap();
+        let expected = [
+            r#"{"type":"text","text":"ab"}"#,
+            r#"{"type":"reasoning","citationMetadata":{"citations":[{"uri":"https://a.example"}]}}"#,
+            r#"{"type":"reasoning","citationMetadata":{"citations":[{"uri":"https://b.example"}]}}"#,
+            r#"{"type":"reasoning","groundingMetadata":{"webSearchQueries":["q"]}}"#,
+            r#"{"type":"tool_use","id":"call_1","name":"f","input":{}}"#,
+        ];
+        assert_eq!(reply.blocks, expected);
     }
 
     #[test]

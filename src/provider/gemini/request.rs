@@ -179,7 +179,7 @@ fn model(pieces: Vec<(usize, Piece<'_>)>, is_signed: bool) -> Vec<Part> {
                     continue;
                 }
                 None => {
-                    signature = own.get("thoughtSignature").map(str::to_owned);
+                    signature = own.get("thoughtSignature").map(str::to_owned).or(signature);
                     continue;
                 }
             },

@@ -89,6 +89,7 @@ fn add_item(
             reply.blocks.extend(phase.map(Members::into_json));
             for part in item.get("content").and_then(elements).unwrap_or_default() {
                 add_part(part, reply);
+                reply.blocks.extend(annotations(item, part));
             }
         }
         Some("function_call") => {
@@ -122,6 +123,15 @@ fn call_members(item: &Object<'_>) -> Option<String> {
     let call = members.fold(Members::new(), Members::member).into_json();
     (call != "{}")
         .then(|| Members::of_type("reasoning").raw("call", &on_one_line(&call)).into_json())
+}
+
+/// Returns the block with what a part of a message cites, which stands after its text; `None` if it cites nothing. The id of the
+/// message must go back with it (`response_output_message_param.py`).
+fn annotations(message: &Object<'_>, part: &str) -> Option<String> {
+    let part = Object::parse(part).ok()?;
+    let list = part.get("annotations").filter(|raw| elements(raw).is_some_and(|it| !it.is_empty()));
+    let block = Members::of_type("reasoning").raw("annotations", &on_one_line(list?));
+    Some(block.optional(Members::raw, "id", message.get("id")).into_json())
 }
 
 /// Adds a part of a message. Audio is not kept.

@@ -13,6 +13,7 @@ use crate::provider::turns::{
     self, ChatCall, Function, Names, Piece, Thoughts, ToolResult, UserPart,
 };
 use crate::record::content::Role;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The smallest output limit that OpenAI takes: `Invalid 'max_output_tokens': integer below minimum value. Expected a value
@@ -138,6 +139,8 @@ fn assistant(
     items: &mut Vec<Item>,
 ) {
     let (mut reasoning, mut phase, mut members) = (Vec::new(), None, None);
+    // The last text, with its block and its item.
+    let mut said: Option<(usize, usize, Said<'_>)> = None;
     for (block, piece) in pieces {
         let item = |json: String| Item { json, place: at(message, block), parts: Vec::new() };
         match piece {
@@ -150,6 +153,12 @@ fn assistant(
                         items.append(&mut reasoning);
                         items.push(item(sent.text().to_owned()));
                     }
+                    (None, _) if own.get("annotations").is_some() => {
+                        let last = said.take().filter(|(at, ..)| at + 1 == block);
+                        if let Some((_, at, said)) = last {
+                            items[at].json = said.with_annotations(&own);
+                        }
+                    }
                     _ => {
                         phase = own.get("phase").or(phase);
                         members = own.get("call").and_then(|raw| Object::parse(raw).ok());
@@ -158,11 +167,9 @@ fn assistant(
             }
             Piece::Text(text) => {
                 items.append(&mut reasoning);
-                let json = Members::of_type("message")
-                    .string("role", "assistant")
-                    .raw("content", &text)
-                    .optional(Members::raw, "phase", phase.take());
-                items.push(item(json.into_json()));
+                let own = Said { text, phase: phase.take() };
+                items.push(item(own.json(&own.text, Members::of_type("message"))));
+                said = Some((block, items.len() - 1, own));
             }
             Piece::Call(call) => {
                 items.append(&mut reasoning);
@@ -176,6 +183,32 @@ fn assistant(
             }
             Piece::Thinking(_) | Piece::Part(_) | Piece::Result(_) => {}
         }
+    }
+}
+
+/// A text of the model, as a JSON string, with the phase of the answer.
+struct Said<'m> {
+    text: Cow<'m, str>,
+    phase: Option<&'m str>,
+}
+
+impl Said<'_> {
+    fn json(&self, content: &str, message: Members) -> String {
+        message
+            .string("role", "assistant")
+            .raw("content", content)
+            .optional(Members::raw, "phase", self.phase)
+            .into_json()
+    }
+
+    /// Returns the message in the form of the answer, which has an id and can have the annotations in `own`.
+    fn with_annotations(&self, own: &Object<'_>) -> String {
+        let (Some(annotations), Some(id)) = (own.get("annotations"), own.get("id")) else {
+            return self.json(&self.text, Members::of_type("message"));
+        };
+        let part = Members::of_type("output_text").raw("text", &self.text);
+        let content = write::list([part.raw("annotations", annotations).into_json()]);
+        self.json(&content, Members::of_type("message").raw("id", id).string("status", "completed"))
     }
 }
 
@@ -261,6 +294,7 @@ mod tests {
     use crate::messages;
     use crate::provider::effort::Effort;
     use crate::provider::reasoning::Author;
+    use crate::provider::responses::reply;
 
     const LINES: &str = r#"{"role":"user","content":"look \u00e9"}
 {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"reasoning","item":{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}},{"type":"reasoning","phase":"commentary"},{"type":"text","text":"I look"},{"type":"tool_use","id":"a","name":"f","input":{"x": 1e2}},{"type":"reasoning","item":{"type":"web_search_call","id":"ws_1","status":"completed"}},{"type":"tool_use","id":"b","name":"g","input":{}},{"type":"reasoning","item":{"type":"reasoning","id":"rs_2","summary":[]}}]}
@@ -350,6 +384,21 @@ mod tests {
             assert_eq!(sent(model, |_| {}).contains("encrypted_content\"]"), expected, "{model}");
         }
         assert!(sent("m", |request| request.max_tokens = 1).contains("\"max_output_tokens\":16,"));
+    }
+
+    #[test]
+    fn what_a_text_cites_goes_back_with_it() {
+        let message = r#"{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"So.","annotations":[{"type":"url_citation","title":"A","url":"https://a.example","start_index":0,"end_index":2}]}]}"#;
+        let response = format!(r#"{{"status":"completed","output":[{message}]}}"#);
+        let reply = reply::read(&Object::parse(&response).unwrap()).unwrap();
+        let author = Author::new("responses", "https://x", "m");
+        let blocks: Vec<String> = reply.blocks.into_iter().map(|it| author.sign(it)).collect();
+        let line = format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","));
+        let messages = messages::read("t", line.as_bytes()).unwrap();
+        assert_eq!(items(&messages, Thoughts::Of(&author)), [message]);
+        let [text, sources] = &items(&messages, Thoughts::None)[..] else { panic!("two items") };
+        assert!(text.contains(r#""content":"So.""#), "{text}");
+        assert!(sources.contains(r"[sources]\n1. A <https://a.example>"), "{sources}");
     }
 
     #[test]

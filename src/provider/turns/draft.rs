@@ -29,6 +29,8 @@ pub(crate) struct Draft {
     pub(crate) reasoning_name: &'static str,
     /// The reasoning in parts, as a JSON list, if the server sends it like this.
     pub(crate) details: Option<String>,
+    /// What the text cites, each as JSON.
+    pub(crate) annotations: Vec<String>,
     /// The tool calls, in order.
     pub(crate) calls: Vec<CallDraft>,
 }
@@ -109,6 +111,7 @@ impl Draft {
     /// Fails if a call has no name, or its input is not a JSON object.
     pub(crate) fn reply(mut self) -> Result<Reply, Unfinished> {
         let block = self.reasoning_block();
+        let annotations = std::mem::take(&mut self.annotations);
         let Draft { model, stop_reason, usage, text, refusal, left_out, reasoning, calls, .. } =
             self;
         let reason = stop_reason.map(|word| reason(&word, !calls.is_empty()).to_owned());
@@ -121,6 +124,10 @@ impl Draft {
             Reply { model, stop_reason: reason, usage, reasoning, left_out, ..Reply::default() };
         reply.blocks = Draft::text_blocks(text, refusal, &reply.left_out);
         let text_count = reply.blocks.len();
+        if !annotations.is_empty() {
+            let block = Members::of_type("reasoning").list("annotations", annotations);
+            reply.blocks.push(block.into_json());
+        }
         let last = calls.len().saturating_sub(1);
         for (number, (call, id)) in calls.iter().zip(ids(&calls)).enumerate() {
             let may_be_partial = number == last && reply.may_end_in_partial_call();
