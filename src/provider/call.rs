@@ -15,7 +15,7 @@ use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
 use crate::provider::refusal::{EMPTY, FailureClass, Feature, Features, Known, MALFORMED, Rows};
 use crate::provider::{
-    FailedCall, Failure, ModelRequest, Reply, estimated, own_summary, plain, wire,
+    FailedCall, Failure, ModelRequest, Reply, container, estimated, own_summary, plain, wire,
 };
 use crate::record::content::{Block, Content, Role};
 use std::cell::{Cell, OnceCell};
@@ -125,7 +125,11 @@ pub fn call(
     let mut messages = call.request.messages.to_vec();
     let mut replies: Vec<Reply> = Vec::new();
     loop {
-        let request = ModelRequest { messages: &messages, ..call.request };
+        // A paused turn goes on in its container.
+        let container = replies.iter().rev().find_map(|reply| reply.container.as_deref());
+        let container = container.and_then(container::id);
+        let container = container.as_deref().or(call.request.container);
+        let request = ModelRequest { messages: &messages, container, ..call.request };
         match one_reply(ModelCall { request, ..call }, transport, show) {
             Ok(reply) => replies.push(reply),
             Err(mut failed) => {

@@ -11,6 +11,7 @@ pub mod api;
 pub mod call;
 pub mod cassette;
 pub mod chat;
+pub mod container;
 pub mod effort;
 pub mod estimated;
 pub mod endpoint;
@@ -81,6 +82,8 @@ pub struct ModelRequest<'r, 'a> {
     pub betas: &'r str,
     /// The server and the model, which get their own reasoning back. `None` for no reasoning.
     pub author: Option<&'r Author>,
+    /// The id of the container in which Anthropic's servers run code, as a JSON string.
+    pub container: Option<&'r str>,
     /// True to request a streaming answer.
     pub stream: bool,
     /// The context window in tokens, if it is known. Requests to Ollama contain it.
@@ -152,6 +155,7 @@ impl<'r, 'a> ModelRequest<'r, 'a> {
             without: Features::default(),
             betas: "",
             author: None,
+            container: None,
             stream: false,
             window: None,
             extra: None,
@@ -207,6 +211,8 @@ pub struct Reply {
     /// The reasoning text, as a JSON string, from providers that send it separately and do not accept it in
     /// later requests.
     pub reasoning: Option<String>,
+    /// The container in which the provider ran code, as JSON.
+    pub container: Option<String>,
     /// True if the reply was interrupted; the blocks hold the part shown before that.
     pub interrupted: bool,
     /// The kinds of content that records cannot hold and that are therefore dropped: audio, images.
@@ -327,7 +333,8 @@ impl Reply {
             records.cut_call = Some(name);
             blocks.pop();
         }
-        let mut text: Vec<String> = Vec::new();
+        let container = self.container.as_deref().map(container::block);
+        let mut text: Vec<String> = container.into_iter().map(|it| author.sign(it)).collect();
         let mut is_first = true;
         for block in blocks {
             match call_record(&block) {

@@ -68,8 +68,14 @@ impl Author {
     /// Returns true if this author wrote a block of reasoning.
     #[must_use]
     pub fn wrote(&self, block: &Object<'_>) -> bool {
+        self.is_at_server(block) && block.string("model").is_some_and(|own| own == self.model)
+    }
+
+    /// Returns true if a block came from this author's server, whatever the model.
+    #[must_use]
+    pub fn is_at_server(&self, block: &Object<'_>) -> bool {
         let is = |name: &str, own: &str| block.string(name).is_some_and(|value| value == own);
-        is("api", self.api) && is("server", &self.server) && is("model", &self.model)
+        is("api", self.api) && is("server", &self.server)
     }
 
     /// Adds the members that name the author.

@@ -1,8 +1,9 @@
 //! What a provider's own tools did: kept in the transcript, sent back where it came from, and text everywhere else.
 
-use serde_json::{Value, json};
-
+#[cfg(feature = "http")]
+use crate::common::provider::{FakeProvider, Step};
 use crate::common::{AssertExt, Sandbox};
+use serde_json::{Value, json};
 
 /// A search and a run of code by Anthropic, with a text that cites the search.
 fn by_anthropic() -> Value {
@@ -58,5 +59,58 @@ fn each_api_gets_what_the_tools_of_another_did_as_text() {
         let text = r#"[MCP tool crm/find: {\"a\":1}]\n[result of MCP tool crm/find]\n  found it"#;
         assert!(messages.contains(text), "{to}: {messages}");
         assert!(!messages.contains("mcp_1"), "{messages}");
+    }
+}
+
+#[cfg(feature = "http")]
+mod container {
+    use super::*;
+
+    /// Returns an answer of Anthropic's with a container that expires at a time in 2026.
+    fn answer(stop_reason: &str, container: &str, expires: &str) -> Step {
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        let expires = format!("2026-{expires}Z");
+        let body = json!({"model": "m", "stop_reason": stop_reason, "content": by_anthropic(), "usage": {"input_tokens": 9, "output_tokens": 5}, "container": {"id": container, "expires_at": expires}});
+        Step::Raw { status: 200, headers, body: body.to_string().into() }
+    }
+
+    /// Returns the containers that the requests name, in order.
+    fn named(provider: &FakeProvider) -> Vec<Value> {
+        let body = |request: &crate::common::provider::Recorded| {
+            let body: Value = serde_json::from_slice(&request.body).expect("a body");
+            body["container"]["id"].clone()
+        };
+        provider.requests().iter().map(body).collect()
+    }
+
+    #[test]
+    fn the_next_request_names_it_until_it_expires() {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        // The tests' clock stands at the beginning of 2026.
+        provider.script(answer("end_turn", "c_1", "01-01T00:30:00"));
+        provider.script(answer("end_turn", "c_2", "01-01T00:00:05"));
+        provider.script(Step::text("Done."));
+        for _ in 0..3 {
+            let args = ["--no-checkpoint", "-m", "Go on.", "./s.jsonl"];
+            sandbox.cmd("claw-turn").envs(provider.env()).args(args).assert().success();
+        }
+        assert_eq!(named(&provider), [Value::Null, json!("c_1"), Value::Null]);
+        let last = provider.requests().pop().expect("a request");
+        assert_eq!(last.messages()[1]["content"], by_anthropic());
+        let record = &sandbox.read_json("s.jsonl")[1]["content"][0];
+        assert_eq!(record["container"]["id"], "c_1", "{record}");
+    }
+
+    #[test]
+    fn a_paused_turn_goes_on_in_it() {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(answer("pause_turn", "c_1", "01-01T00:30:00"));
+        provider.script(Step::text("Done."));
+        let args = ["--no-checkpoint", "-m", "Go on.", "./s.jsonl"];
+        let run = sandbox.cmd("claw-turn").envs(provider.env()).args(args).assert();
+        assert!(run.success().stdout_text().ends_with("Done.\n"));
+        assert_eq!(named(&provider), [Value::Null, json!("c_1")]);
+        let last = provider.requests().pop().expect("a request");
+        assert_eq!(last.messages().last().expect("a message")["content"], by_anthropic());
     }
 }

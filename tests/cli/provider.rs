@@ -496,7 +496,8 @@ fn blocks_have_known_types_and_fit_the_role() {
     let odd = user_blocks(json!([{"type": "compaction"}]));
     let why = "messages.0.content.0: Input tag 'compaction' found using 'type' does not match any \
                of the expected tags: 'text', 'image', 'document', 'tool_use', 'tool_result', \
-               'thinking', 'redacted_thinking', 'server_tool_use', 'web_search_tool_result'";
+               'thinking', 'redacted_thinking', 'server_tool_use', 'web_search_tool_result', \
+               'code_execution_tool_result'";
     refused(&odd, "shape", why);
     let why = "messages.0.content.0.type: Field required";
     refused(&user_blocks(json!([{"text": "hi"}])), "shape", why);

@@ -60,6 +60,7 @@ pub fn write(directory: &Path, sessions: u64) -> std::io::Result<()> {
                 thinking_budget: [None, Some(0), Some(2000)][choices.below(3)],
                 betas: "",
                 author: None,
+                container: None,
                 model,
                 max_tokens: 1000,
                 max_tokens_name: "max_completion_tokens",

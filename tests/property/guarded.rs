@@ -189,6 +189,7 @@ fn send(messages: &[Message<'_>], provider: &mut Provider, turn: &mut Turn) -> R
         without: Features::default(),
         betas: "",
         author: None,
+        container: None,
         model,
         max_tokens: 1000,
         max_tokens_name: "max_tokens",

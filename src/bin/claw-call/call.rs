@@ -11,7 +11,7 @@ use clawutils::cli::budget::{BodyArgs, Extras, WindowArgs};
 use clawutils::cli::endpoint::ConnectionArgs;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::{CassetteArgs, PatienceArgs};
-use clawutils::cli::{Log, Output, messages};
+use clawutils::cli::{Log, Output, messages, now};
 use clawutils::estimate::budget::default_output;
 use clawutils::estimate::sizes::Size;
 use clawutils::exit::{self, Exit, fail};
@@ -21,7 +21,7 @@ use clawutils::provider::fit::{self, Fitted};
 use clawutils::provider::protocol::Protocol;
 use clawutils::provider::reasoning::Author;
 use clawutils::provider::refusal::{Feature, Features};
-use clawutils::provider::{ModelRequest, Provider, ollama, own_summary, plain};
+use clawutils::provider::{ModelRequest, Provider, container, ollama, own_summary, plain};
 use clawutils::rules::check_ready;
 use clawutils::settings::values::{positive, seconds};
 use signal_hook::low_level::emulate_default_handler;
@@ -122,6 +122,9 @@ pub fn call(
     let fitted = fit::fit(endpoint.protocol, &name, &messages, extras.tools.as_deref());
     let betas = args.connection.beta.join(",");
     let author = Author::new(endpoint.protocol.name(), &endpoint.base, &name);
+    // The recordings of a container that has expired since then name it.
+    let time = if args.cassette.replay.is_some() { 0.0 } else { now()? };
+    let container = container::newest(&fitted.messages, &author, time);
     let mut request = ModelRequest {
         model: &name,
         max_tokens: args.window.max_tokens.unwrap_or(default_limit),
@@ -135,6 +138,7 @@ pub fn call(
         without: Features::default(),
         betas: &betas,
         author: Some(&author),
+        container: container.as_deref(),
         stream: args.stream.is_some(),
         window: window(known, endpoint.provider),
         extra: extra.as_deref(),

@@ -1,7 +1,7 @@
 //! Reads a complete answer.
 
 use crate::json::{Object, elements};
-use crate::provider::Reply;
+use crate::provider::{Reply, container};
 use std::borrow::Cow;
 
 /// Reads a complete answer.
@@ -15,6 +15,7 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
         blocks: content.into_iter().map(str::to_owned).collect(),
         model: string("model"),
         stop_reason: string("stop_reason"),
+        container: container::of_answer(answer),
         usage: answer.get("usage").filter(|usage| usage.starts_with('{')).map(str::to_owned),
         ..Reply::default()
     })

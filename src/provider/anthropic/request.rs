@@ -29,8 +29,10 @@ pub(super) fn body(request: &ModelRequest<'_, '_>, platform: Platform) -> String
             body.optional(Members::list, "anthropic_beta", Some(betas).filter(|it| !it.is_empty()))
         }
     };
+    let container = request.container.map(|id| Members::new().raw("id", id).into_json());
     thinking(body, request)
         .optional(Members::decimal, "temperature", request.temperature)
+        .optional(Members::raw, "container", container.as_deref())
         .optional(Members::string, "system", request.system)
         .optional(Members::raw, "tools", request.tools)
         .list("messages", request.messages.iter().map(|it| without_reasoning(it).to_json()))

@@ -2,8 +2,8 @@
 
 use crate::json::write::{Members, list};
 use crate::json::{Member, Object, offset_in, on_one_line};
-use crate::provider::Reply;
 use crate::provider::collect::{Collect, RawString, Remaining, Unfinished, bounded};
+use crate::provider::{Reply, container};
 use std::borrow::Cow;
 
 /// The maximum number of members in `usage`.
@@ -54,6 +54,7 @@ impl Collect for AnthropicStream {
             "message_start" => {
                 if let Some(message) = inner("message") {
                     self.reply.model = message.string("model").map(Cow::into_owned);
+                    self.reply.container = container::of_answer(&message);
                     self.count(message.get("usage"))?;
                 }
             }
@@ -78,6 +79,8 @@ impl Collect for AnthropicStream {
                 if let Some(delta) = inner("delta") {
                     let reason = delta.string("stop_reason").map(Cow::into_owned);
                     self.reply.stop_reason = reason.or(self.reply.stop_reason.take());
+                    self.reply.container =
+                        container::of_answer(&delta).or(self.reply.container.take());
                 }
                 self.count(data.get("usage"))?;
             }
@@ -166,7 +169,7 @@ fn shown(mut reply: Reply) -> Reply {
         block.is_some_and(|block| block.string("text").is_some_and(|text| !text.is_empty()))
     };
     reply.blocks.retain(has_text);
-    Reply { stop_reason: None, ..reply }
+    Reply { stop_reason: None, container: None, ..reply }
 }
 
 /// Appends `more` to a string member of a block. `more` may be long, so its buffer is reused.
@@ -261,6 +264,25 @@ impl BlockDraft {
 mod tests {
     use crate::provider::protocol::Protocol;
     use crate::provider::recorded;
+
+    #[test]
+    fn the_container_of_a_reply_is_kept_with_it() {
+        let events = [
+            r#"{"type":"message_start","message":{"model":"m","content":[],"container":null}}"#,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn","container":{"id":"c_1", "expires_at":"2026-11-28T10:00:00Z"}}}"#,
+            r#"{"type":"message_stop"}"#,
+        ];
+        let text: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
+        let reply = recorded::read(Protocol::Anthropic, "text/event-stream", text.as_bytes(), 9).0;
+        let reply = reply.unwrap();
+        let container = r#"{"id":"c_1", "expires_at":"2026-11-28T10:00:00Z"}"#;
+        assert_eq!(reply.container.as_deref(), Some(container));
+        let record = reply.to_records("p").lines.concat();
+        let begin = r#"{"type":"assistant","content":[{"type":"reasoning","api":"","server":"","model":"","container":"#;
+        assert!(record.starts_with(&format!("{begin}{container}}},")), "{record}");
+    }
 
     #[test]
     fn a_summary_of_the_provider_is_kept_and_unknown_deltas_are_reported() {

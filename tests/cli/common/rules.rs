@@ -117,6 +117,7 @@ const MESSAGE_MEMBERS: &[&str] = &[
     "max_tokens",
     "messages",
     "system",
+    "container",
     "tools",
     "tool_choice",
     "stream",
@@ -136,6 +137,7 @@ const COUNT_MEMBERS: &[&str] =
 fn conversation(request: &Map<String, Value>) -> Verdict {
     string(request, "model", "")?;
     system(request.get("system"))?;
+    container(request.get("container"))?;
     tools(request.get("tools"))?;
     let messages = match request.get("messages") {
         None => return refuse("shape", "messages: Field required"),
@@ -170,6 +172,18 @@ fn max_tokens(request: &Map<String, Value>) -> Verdict {
             refuse("shape", "max_tokens: Input should be greater than or equal to 1")
         }
         Some(_) => refuse("shape", "max_tokens: Input should be a valid integer"),
+    }
+}
+
+/// Checks the container: its id, or an object with the id and skills (`container_params.py` in anthropic 2.14.0).
+fn container(container: Option<&Value>) -> Verdict {
+    match container {
+        None | Some(Value::Null | Value::String(_)) => Ok(()),
+        Some(value) => {
+            let members = object(value, "container")?;
+            only(members, &["id", "skills"], "container")?;
+            string(members, "id", "container").map(drop)
+        }
     }
 }
 
@@ -319,6 +333,11 @@ const KINDS: &[Kind] = &[
         name: "web_search_tool_result",
         roles: &["assistant"],
         members: &["type", "tool_use_id", "content", "caller", "cache_control"],
+    },
+    Kind {
+        name: "code_execution_tool_result",
+        roles: &["assistant"],
+        members: &["type", "tool_use_id", "content", "cache_control"],
     },
 ];
 
@@ -648,7 +667,9 @@ impl Tally {
             Some("text") => self.content(&block["text"]),
             Some("thinking") => self.content(&block["thinking"]),
             Some("tool_use" | "server_tool_use") => self.json(&block["input"]),
-            Some("tool_result" | "web_search_tool_result") => self.content(&block["content"]),
+            Some("tool_result" | "web_search_tool_result" | "code_execution_tool_result") => {
+                self.content(&block["content"])
+            }
             Some("document") if block["source"]["type"] == "text" => {
                 self.content(&block["source"]["data"]);
             }
