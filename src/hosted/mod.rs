@@ -84,6 +84,16 @@ pub fn act(block: &Object<'_>) -> Option<HostedAct> {
     }
 }
 
+/// Returns the type of a block, or of the item in it.
+#[must_use]
+pub fn kind(block: Option<&Object<'_>>) -> String {
+    let Some(block) = block else { return String::new() };
+    let item = block.get("item").and_then(|raw| Object::parse(raw).ok());
+    let item = item.as_ref().and_then(|it| it.string("type"));
+    let container = block.get(CONTAINER).map(|_| Cow::Borrowed(CONTAINER));
+    item.or(container).or_else(|| block.string("type")).unwrap_or_default().into_owned()
+}
+
 /// Returns the sources that a text block cites.
 #[must_use]
 pub fn citations(text: &Object<'_>) -> Option<HostedAct> {

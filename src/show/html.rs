@@ -10,7 +10,7 @@ use super::edit::{self, DiffKind, DiffLine, Edit};
 use super::emphasis::Marked;
 use super::markdown::{DIALECT, MAX_PARSED, call_line};
 use super::words::{self, clean, html};
-use super::{CallOutcome, Item, Media, ShowOptions, ShownEntry, facts, language, plot};
+use super::{CallOutcome, Item, Media, ShowOptions, ShownEntry, facts, hosted, language, plot};
 use crate::printable::printable;
 use crate::record::content::Role;
 use jiff::Timestamp;
@@ -145,6 +145,20 @@ impl<'o, W: Write> Page<'o, W> {
                 self.ensure_speaker(*role, entry)?;
                 let shown = picture(media);
                 writeln!(self.out, "{shown}")
+            }
+            Item::Hosted(act) => {
+                self.ensure_speaker(Role::Assistant, entry)?;
+                let (mark, kind) =
+                    if hosted::is_answer(act) { ('←', "result") } else { ('→', "call") };
+                let line = format!("{mark} {}", hosted::line(act));
+                let failed = if act.failure.is_some() { " failed" } else { "" };
+                match hosted::body_html(act, pre) {
+                    body if body.is_empty() => {
+                        let line = html(&printable(&line));
+                        writeln!(self.out, "<p class=\"facts{back}\">{line}</p>")
+                    }
+                    body => self.fold(&format!("{kind}{failed}{back}"), &line, &body),
+                }
             }
             Item::Other { role, kind, bytes } => {
                 self.ensure_speaker(*role, entry)?;

@@ -9,7 +9,7 @@ use super::chart::Prompt;
 use super::edit::{self, Edit};
 use super::emphasis::is_escaped;
 use super::words::{self, clean, html};
-use super::{CallOutcome, Item, ShowOptions, ShownEntry, facts};
+use super::{CallOutcome, Item, ShowOptions, ShownEntry, facts, hosted};
 use crate::json;
 use crate::printable::{printable, printable_json};
 use crate::record::content::Role;
@@ -95,6 +95,15 @@ impl<'o, W: Write> Markdown<'o, W> {
             Item::Media { role, media } => {
                 self.ensure_speaker(*role, entry)?;
                 self.facts(&[words::media(media)])
+            }
+            Item::Hosted(act) => {
+                self.ensure_speaker(Role::Assistant, entry)?;
+                let mark = if hosted::is_answer(act) { '←' } else { '→' };
+                let line = format!("{mark} {}", hosted::line(act));
+                match hosted::body_markdown(act, inline, |text| fenced(text, "text")) {
+                    body if body.is_empty() => self.facts(&[line]),
+                    body => self.fold(&line, &body),
+                }
             }
             Item::Other { role, kind, bytes } => {
                 self.ensure_speaker(*role, entry)?;

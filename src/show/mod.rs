@@ -16,6 +16,7 @@ pub mod follow;
 pub mod html;
 mod inline;
 mod facts;
+mod hosted;
 mod language;
 pub mod markdown;
 mod plot;
@@ -29,6 +30,7 @@ mod wrap;
 
 use crate::exit::{Exit, fail};
 use crate::finding::Findings;
+use crate::hosted::HostedAct;
 use crate::input::{self, Input};
 use crate::messages::{range, view};
 use crate::record::checkpoint::Checkpoint;
@@ -146,6 +148,8 @@ pub enum Item {
         /// Its properties and data.
         media: Media,
     },
+    /// What a provider's own tool did, or the sources that the text before it cites.
+    Hosted(Box<HostedAct>),
     /// A block of another kind.
     Other {
         /// The author.

@@ -5,8 +5,9 @@ use super::markdown::MAX_PARSED;
 use super::render::{MarkdownLayout, render};
 use super::words::{self, clean};
 use super::wrap::{chop, cut, expand_tabs, width, wrap};
-use super::{CallOutcome, Item, ShowOptions, ShownEntry, facts};
+use super::{CallOutcome, Item, ShowOptions, ShownEntry, facts, hosted};
 use crate::estimate::report::grouped;
+use crate::hosted::HostedAct;
 use crate::json::{self, Object};
 use crate::printable::{printable, printable_json};
 use crate::record::content::Role;
@@ -118,6 +119,10 @@ impl<'o, W: Write> TextWriter<'o, W> {
             Item::Media { role, media } => {
                 self.ensure_speaker(*role, entry)?;
                 self.aside(2, &words::media(media))
+            }
+            Item::Hosted(act) => {
+                self.ensure_speaker(Role::Assistant, entry)?;
+                self.hosted(act)
             }
             Item::Other { role, kind, bytes } => {
                 self.ensure_speaker(*role, entry)?;
@@ -329,6 +334,19 @@ impl<'o, W: Write> TextWriter<'o, W> {
             self.line(style::DIM, 4, "(no output)")?;
         }
         self.last = Last::Text;
+        Ok(())
+    }
+
+    /// Writes what a provider's own tool did. Code is shown in full, like the command of a call.
+    fn hosted(&mut self, act: &HostedAct) -> io::Result<()> {
+        self.gap_unless(&[Last::Call, Last::Heading])?;
+        let mark = if hosted::is_answer(act) { '◂' } else { '▸' };
+        let style = if act.failure.is_some() { style::BAD } else { style::TOOL };
+        let line = format!("{mark} {}", hosted::line(act));
+        self.rows(style, 2, &wrap(&printable(&line), self.width - 2))?;
+        hosted::long_input(act).map_or(Ok(()), |input| self.wrapped(input))?;
+        self.folded(&hosted::body(act), style::DIM)?;
+        self.last = if act.is_call() { Last::Call } else { Last::Text };
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::estimate::{Estimate, Method, Request};
 use crate::finding::{Finding, Place, rules};
+use crate::hosted;
 use crate::id::Id;
 use crate::input::Input;
 use crate::input::lines::Lines;
@@ -286,6 +287,8 @@ impl<'v> TranscriptWalk<'v> {
             BlockKind::Blank => return,
             BlockKind::Text => {
                 out.push(Item::Text { role, text: block.text().unwrap_or_default() });
+                let cited = Object::parse(&block.raw).ok().and_then(|it| hosted::citations(&it));
+                out.extend(cited.map(Box::new).map(Item::Hosted));
             }
             BlockKind::Thinking { .. } if block.thinking().is_some() => {
                 let text = block.thinking().unwrap_or_default();
@@ -307,9 +310,11 @@ impl<'v> TranscriptWalk<'v> {
             }
             BlockKind::Media => out.push(Item::Media { role, media: facts::media(&block) }),
             BlockKind::Thinking { .. } | BlockKind::Other => {
-                let kind = member("type").and_then(json::string).unwrap_or_default();
-                let (kind, bytes) = (kind.into_owned(), block.raw.len());
-                out.push(Item::Other { role, kind, bytes });
+                let object = Object::parse(&block.raw).ok();
+                let act = object.as_ref().and_then(hosted::act);
+                let (kind, bytes) = (hosted::kind(object.as_ref()), block.raw.len());
+                let other = Item::Other { role, kind, bytes };
+                out.push(act.map_or(other, |act| Item::Hosted(Box::new(act))));
             }
         }
         self.reply.last = None;

@@ -62,6 +62,56 @@ fn each_api_gets_what_the_tools_of_another_did_as_text() {
     }
 }
 
+#[test]
+fn claw_show_shows_what_the_tools_did() {
+    let sandbox = Sandbox::new();
+    let item = json!({"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "a <b>", "sources": [{"type": "url", "url": "https://s.example/?a=1&b=\"2"}, {"type": "url", "url": "javascript:alert(1)"}]}});
+    let mcp = json!({"type": "mcp_call", "server_label": "crm", "name": "find", "arguments": "{}", "output": "found\u{1b}[31m it", "error": null});
+    let kept = |members: Value| {
+        let mut block = json!({"type": "reasoning", "api": "x", "server": "0", "model": "m"});
+        let own = members.as_object().expect("members").clone();
+        block.as_object_mut().expect("a block").extend(own);
+        block
+    };
+    let mut blocks = by_anthropic().as_array().expect("blocks").clone();
+    blocks.push(kept(json!({"item": item})));
+    blocks.push(kept(json!({"item": mcp})));
+    blocks.push(kept(
+        json!({"part": {"executableCode": {"language": "PYTHON", "code": "a = 1\nprint(a)\n"}}}),
+    ));
+    blocks.push(kept(json!({"item": {"type": "compaction", "encrypted_content": "RUFB"}})));
+    blocks.push(json!({"type": "compaction", "content": (1..10).map(|n| format!("Fact {n}.\n")).collect::<String>()}));
+    sandbox.write("s.jsonl", transcript(&json!(blocks)));
+    let show = |format: &str| {
+        let run = sandbox.cmd("claw-show").args(["--format", format, "s.jsonl"]).assert();
+        run.success().stderr("").stdout_text()
+    };
+    let text = show("text");
+    let begin = text.find("  ▸ web search").expect("a search");
+    let end = text.find("── turn 2").expect("a turn");
+    let shown = text[begin..end].trim_end();
+    for part in [
+        "  ▸ web search: rust release\n  ◂ web search · 1 source\n    1. Rust 1.93\n       https://blog.example/1\n",
+        "  It is 1.93.\n\n  ◂ sources · 1 source\n    1. Rust 1.93\n",
+        "  ▸ code execution: print(6 * 7)\n  ◂ code execution\n    42\n",
+        "  ▸ MCP tool crm/find: {}\n    found\\u{1b}[31m it\n",
+        "  ▸ code execution\n    a = 1\n    print(a)\n  [compaction, ",
+        "  ◂ summary by the provider\n    Fact 1.\n",
+        "    Fact 6.\n    … 3 more lines (--full)",
+    ] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    assert!(!text.contains("RUFB") && !text.contains('\u{1b}'), "{text}");
+    let page = show("html");
+    assert!(page.contains("<a href=\"https://blog.example/1\">Rust 1.93</a>"), "{page}");
+    assert!(page.contains("<a href=\"https://s.example/?a=1&amp;b=&quot;2\">"), "{page}");
+    assert!(page.contains("web search: a &lt;b&gt;"), "{page}");
+    assert!(!page.contains("href=\"javascript"), "{page}");
+    let markdown = show("markdown");
+    assert!(markdown.contains("1. [Rust 1.93](<https://blog.example/1>)"), "{markdown}");
+    assert!(!markdown.contains("](<javascript"), "{markdown}");
+}
+
 #[cfg(feature = "http")]
 mod container {
     use super::*;

@@ -546,7 +546,9 @@ fn calls_answered(messages: &[Value], n: usize) -> Verdict {
 
 /// A6. Older models accept a prefilled answer, current models do not, so it is refused.
 fn last_is_user(messages: &[Value]) -> Verdict {
-    if messages.last().is_none_or(|last| last["role"] == "user") {
+    // A paused turn is sent back as it is: it ends in what the server's own tools did.
+    let is_paused = |last: &Value| ids(last, "server_tool_use", "id").next().is_some();
+    if messages.last().is_none_or(|last| last["role"] == "user" || is_paused(last)) {
         return Ok(());
     }
     let why = "This model does not support assistant message prefill. The conversation must end \
