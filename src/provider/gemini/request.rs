@@ -258,7 +258,7 @@ fn tools(raw: &str) -> Option<String> {
     let (mut functions, mut tools) = (Vec::new(), Vec::new());
     for tool in all {
         match Function::of_any(tool) {
-            Some(Function { name, description, parameters }) => functions.push(
+            Some(Function { name, description, parameters, .. }) => functions.push(
                 Members::new()
                     .raw("name", name)
                     .optional(Members::raw, "description", description)

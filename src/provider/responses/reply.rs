@@ -10,6 +10,11 @@ use crate::provider::collect::{CallIds, RawString, bounded, call_block};
 /// the default namespace.` (public reports, 2026).
 const CALL_MEMBERS: [&str; 3] = ["async", "caller", "namespace"];
 
+/// The type of a call of a custom tool, whose input is text and no JSON (`response_custom_tool_call.py`), and the member of the
+/// input in which it is kept.
+pub(super) const CUSTOM: &str = "custom_tool_call";
+pub(super) const CUSTOM_INPUT: &str = "input";
+
 /// Reads a complete response.
 ///
 /// # Errors
@@ -92,14 +97,18 @@ fn add_item(
                 reply.blocks.extend(annotations(item, part));
             }
         }
-        Some("function_call") => {
+        Some(kind @ ("function_call" | CUSTOM)) => {
             let text = |name: &str| item.string(name).unwrap_or_default();
             let (id, name) = (text("call_id"), text("name"));
             if name.is_empty() {
                 return Err("has a tool call without a name".to_owned());
             }
             let id = ids.next(&if id.is_empty() { text("id") } else { id });
-            let block = match call_block(&id, &name, &text("arguments")) {
+            let input = match kind {
+                CUSTOM => Members::new().string(CUSTOM_INPUT, &text("input")).into_json(),
+                _ => text("arguments").into_owned(),
+            };
+            let block = match call_block(&id, &name, &input) {
                 // It is dropped when records are made.
                 Err(_) if is_last && reply.may_end_in_partial_call() => call_block(&id, &name, ""),
                 block => block,
@@ -115,11 +124,12 @@ fn add_item(
     Ok(())
 }
 
-/// Returns the block with the [`CALL_MEMBERS`] of a call, which stands before it; `None` if it has none.
+/// Returns the block with the [`CALL_MEMBERS`] of a call, which stands before it, and with the type of a call of a custom tool;
+/// `None` if it has none.
 fn call_members(item: &Object<'_>) -> Option<String> {
-    let members = item
-        .members()
-        .filter(|member| member.value != "null" && CALL_MEMBERS.contains(&&*member.name()));
+    let is_custom = item.string("type").as_deref() == Some(CUSTOM);
+    let is_kept = |name: &str| CALL_MEMBERS.contains(&name) || is_custom && name == "type";
+    let members = item.members().filter(|member| member.value != "null" && is_kept(&member.name()));
     let call = members.fold(Members::new(), Members::member).into_json();
     (call != "{}")
         .then(|| Members::of_type("reasoning").raw("call", &on_one_line(&call)).into_json())

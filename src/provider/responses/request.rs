@@ -9,6 +9,7 @@ use crate::json::{Object, elements, quote};
 use crate::messages::Message;
 use crate::provider::ModelRequest;
 use crate::provider::refusal::place::Place;
+use crate::provider::responses::reply::{CUSTOM, CUSTOM_INPUT};
 use crate::provider::turns::{
     self, ChatCall, Function, Names, Piece, Thoughts, ToolResult, UserPart,
 };
@@ -60,8 +61,17 @@ fn reasons(model: &str) -> bool {
     is_recent && !name.contains("-chat")
 }
 
-/// The callers of calls, as JSON, by the calls' ids. The result of a call has the same caller.
-type Callers = HashMap<String, String>;
+/// The calls whose results differ from those of others, by their ids.
+type SpecialCalls = HashMap<String, SpecialCall>;
+
+/// What the result of a call repeats.
+#[derive(Default)]
+struct SpecialCall {
+    /// The caller, as JSON.
+    caller: Option<String>,
+    /// True for a call of a custom tool.
+    is_custom: bool,
+}
 
 /// An item, and the places of what it is made of.
 struct Item {
@@ -85,12 +95,12 @@ pub(in crate::provider) fn origins(
 }
 
 fn all_items(messages: &[Message<'_>], thoughts: Thoughts<'_>) -> Vec<Item> {
-    let (mut names, mut callers, mut items) = (Names::new(), Callers::new(), Vec::new());
+    let (mut names, mut calls, mut items) = (Names::new(), SpecialCalls::new(), Vec::new());
     for (number, message) in messages.iter().enumerate() {
         let pieces = turns::pieces(message, &mut names, thoughts);
         match message.role {
-            Role::User => user(number, pieces, &callers, &mut items),
-            Role::Assistant => assistant(number, pieces, &mut callers, &mut items),
+            Role::User => user(number, pieces, &calls, &mut items),
+            Role::Assistant => assistant(number, pieces, &mut calls, &mut items),
         }
     }
     items
@@ -101,7 +111,12 @@ fn at(message: usize, block: usize) -> Place {
 }
 
 /// Adds the results of a user message, and a message with the rest.
-fn user(message: usize, pieces: Vec<(usize, Piece<'_>)>, callers: &Callers, items: &mut Vec<Item>) {
+fn user(
+    message: usize,
+    pieces: Vec<(usize, Piece<'_>)>,
+    calls: &SpecialCalls,
+    items: &mut Vec<Item>,
+) {
     let (mut parts, mut places) = (Vec::new(), Vec::new());
     for (block, piece) in pieces {
         match piece {
@@ -111,8 +126,8 @@ fn user(message: usize, pieces: Vec<(usize, Piece<'_>)>, callers: &Callers, item
                 let parts =
                     (0..result.parts.len()).map(|part| Place { part: Some(part), ..place.clone() });
                 let parts = parts.collect();
-                let caller = callers.get(&*result.id).map(String::as_str);
-                items.push(Item { json: output(result, caller), place, parts });
+                let call = calls.get(&*result.id);
+                items.push(Item { json: output(result, call), place, parts });
             }
             Piece::Part(part) => {
                 parts.push(part);
@@ -135,7 +150,7 @@ fn user(message: usize, pieces: Vec<(usize, Piece<'_>)>, callers: &Callers, item
 fn assistant(
     message: usize,
     pieces: Vec<(usize, Piece<'_>)>,
-    callers: &mut Callers,
+    calls: &mut SpecialCalls,
     items: &mut Vec<Item>,
 ) {
     let (mut reasoning, mut phase, mut members) = (Vec::new(), None, None);
@@ -175,8 +190,12 @@ fn assistant(
                 items.append(&mut reasoning);
                 let id = Some(call.id.to_string());
                 let own = members.take();
-                if let Some(caller) = own.as_ref().and_then(|own| own.get("caller")) {
-                    callers.insert(call.id.to_string(), caller.to_owned());
+                if let Some(own) = &own {
+                    let caller = own.get("caller").map(str::to_owned);
+                    calls.insert(
+                        call.id.to_string(),
+                        SpecialCall { caller, is_custom: is_custom(own) },
+                    );
                 }
                 let sent = item(function_call(&call, own.as_ref()));
                 items.push(Item { place: Place { tool_use_id: id, ..sent.place }, ..sent });
@@ -212,17 +231,29 @@ impl Said<'_> {
     }
 }
 
+/// Returns true for the members of a call of a custom tool.
+fn is_custom(own: &Object<'_>) -> bool {
+    own.string("type").as_deref() == Some(CUSTOM)
+}
+
 /// Returns a call with the members of `own`.
 fn function_call(call: &ChatCall<'_>, own: Option<&Object<'_>>) -> String {
-    let json = Members::of_type("function_call")
+    let input = Object::parse(call.input).ok();
+    let text = input.as_ref().and_then(|input| input.get(CUSTOM_INPUT));
+    let text = text.filter(|raw| raw.starts_with('"') && own.is_some_and(is_custom));
+    let json = Members::of_type(text.map_or("function_call", |_| CUSTOM))
         .string("call_id", &turns::short_id(&call.id, ID_LENGTH))
-        .raw("name", call.name)
-        .string("arguments", call.input);
-    own.into_iter().flat_map(Object::members).fold(json, Members::member).into_json()
+        .raw("name", call.name);
+    let json = match text {
+        Some(text) => json.raw("input", text),
+        None => json.string("arguments", call.input),
+    };
+    let members = own.into_iter().flat_map(Object::members).filter(|it| it.name() != "type");
+    members.fold(json, Members::member).into_json()
 }
 
 /// Returns the result of a call. A result of text alone is a string.
-fn output(result: ToolResult<'_>, caller: Option<&str>) -> String {
+fn output(result: ToolResult<'_>, call: Option<&SpecialCall>) -> String {
     let ToolResult { id, parts, is_error, .. } = result;
     let output = match texts(&parts) {
         Some(text) => turns::failed_or(text, is_error),
@@ -231,10 +262,12 @@ fn output(result: ToolResult<'_>, caller: Option<&str>) -> String {
             write::list(failed.into_iter().chain(parts.iter().map(part)))
         }
     };
-    Members::of_type("function_call_output")
+    let is_custom = call.is_some_and(|call| call.is_custom);
+    let kind = if is_custom { "custom_tool_call_output" } else { "function_call_output" };
+    Members::of_type(kind)
         .string("call_id", &turns::short_id(&id, ID_LENGTH))
         .raw("output", &output)
-        .optional(Members::raw, "caller", caller)
+        .optional(Members::raw, "caller", call.and_then(|call| call.caller.as_deref()))
         .into_json()
 }
 
@@ -269,10 +302,10 @@ fn part(part: &UserPart<'_>) -> String {
 }
 
 /// Converts a list of tools, a JSON array. Returns `None` for an empty list. Tools of another type, such as the server's own,
-/// stay unchanged. `strict` is false: without it, OpenAI demands schemas of a special form.
+/// and custom tools stay unchanged. `strict` is false: without it, OpenAI demands schemas of a special form.
 fn tools(raw: &str) -> Option<String> {
     let Some(tools) = elements(raw) else { return Some(raw.to_owned()) };
-    let tool = |raw: &str| match Function::of_any(raw) {
+    let tool = |raw: &str| match Function::of_any(raw).filter(|function| !function.is_custom) {
         Some(function) => {
             let tool = function.add_to(Members::of_type("function"));
             let tool = match function.parameters {
@@ -399,6 +432,35 @@ mod tests {
         let [text, sources] = &items(&messages, Thoughts::None)[..] else { panic!("two items") };
         assert!(text.contains(r#""content":"So.""#), "{text}");
         assert!(sources.contains(r"[sources]\n1. A <https://a.example>"), "{sources}");
+    }
+
+    #[test]
+    fn a_custom_tool_gets_its_calls_and_results_back_in_their_own_form() {
+        let author = Author::new("responses", "https://x", "m");
+        let own = r#"{"type":"reasoning","call":{"type":"custom_tool_call","namespace":"db"}}"#;
+        let lines = format!(
+            "{}\n{}",
+            format_args!(
+                r#"{{"role":"assistant","content":[{},{{"type":"tool_use","id":"a","name":"sql","input":{{"input":"select \u00e9"}}}}]}}"#,
+                author.sign(own.to_owned())
+            ),
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}"#
+        );
+        let messages = messages::read("t", lines.as_bytes()).unwrap();
+        let own = [
+            r#"{"type":"custom_tool_call","call_id":"a","name":"sql","input":"select \u00e9","namespace":"db"}"#,
+            r#"{"type":"custom_tool_call_output","call_id":"a","output":"1"}"#,
+        ];
+        assert_eq!(items(&messages, Thoughts::Of(&author)), own);
+        let others = [
+            r#"{"type":"function_call","call_id":"a","name":"sql","arguments":"{\"input\":\"select \\u00e9\"}"}"#,
+            r#"{"type":"function_call_output","call_id":"a","output":"1"}"#,
+        ];
+        assert_eq!(items(&messages, Thoughts::None), others);
+        let tool = r#"[{"type":"custom","name":"sql","format":{"type":"text"}}]"#;
+        assert_eq!(tools(tool).as_deref(), Some(tool));
+        let function = r#"[{"type":"function","function":{"name":"sql","parameters":{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}}}]"#;
+        assert_eq!(turns::tools(tool).as_deref(), Some(function));
     }
 
     #[test]

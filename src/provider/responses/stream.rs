@@ -3,7 +3,7 @@
 //! The last event has the whole response, and each item comes whole when it is done. The pieces before that are shown, and
 //! used only for items whose end is missing.
 
-use super::reply::{read_items, text_block};
+use super::reply::{CUSTOM, read_items, text_block};
 use crate::json::write::Members;
 use crate::json::{Object, elements};
 use crate::provider::Reply;
@@ -45,7 +45,7 @@ impl Collect for ResponsesStream {
             "response.output_text.delta" | "response.refusal.delta" => {
                 show(&self.item(data)?.text.add(data.get("delta")));
             }
-            "response.function_call_arguments.delta" => {
+            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
                 self.item(data)?.input.keep(data.get("delta"));
             }
             "response.completed" | "response.incomplete" => {
@@ -110,6 +110,7 @@ impl ItemDraft {
         match item.string("type").as_deref() {
             _ if self.is_done => begun.to_owned(),
             Some("function_call") => item.with("arguments", &self.input.quoted()),
+            Some(CUSTOM) => item.with("input", &self.input.quoted()),
             Some("message") => self.message(),
             _ => begun.to_owned(),
         }
@@ -253,6 +254,35 @@ mod tests {
         let reply = whole(&response(&[&call], "completed", "")).unwrap();
         assert_eq!(reply.blocks[0], format!(r#"{{"type":"reasoning","call":{{{own}}}}}"#));
         assert_eq!((reply.blocks.len(), reply.stop_reason.as_deref()), (2, Some("tool_use")));
+    }
+
+    #[test]
+    fn a_call_of_a_custom_tool_is_a_call_with_text_as_input() {
+        let call = r#"{"type":"custom_tool_call","id":"ctc_1","call_id":"a","name":"sql","input":"select \"\u00e9\""}"#;
+        let reply = whole(&response(&[call], "completed", "")).unwrap();
+        let blocks = [
+            r#"{"type":"reasoning","call":{"type":"custom_tool_call"}}"#,
+            r#"{"type":"tool_use","id":"a","name":"sql","input":{"input":"select \"é\""}}"#,
+        ];
+        assert_eq!(
+            (reply.blocks, reply.stop_reason.as_deref()),
+            (blocks.map(str::to_owned).to_vec(), Some("tool_use"))
+        );
+        let begun = call.replace(r#"select \"\u00e9\""#, "");
+        let text = [
+            event("response.output_item.added", &format!(r#""output_index":0,"item":{begun}"#)),
+            event(
+                "response.custom_tool_call_input.delta",
+                r#""output_index":0,"delta":"select 1""#,
+            ),
+            event(
+                "response.completed",
+                &format!(r#""response":{}"#, response(&[], "completed", "")),
+            ),
+        ]
+        .concat();
+        let reply = streamed(&text, 9).0.unwrap();
+        assert!(reply.blocks[1].contains(r#"{"input":"select 1"}"#), "{:?}", reply.blocks);
     }
 
     #[test]

@@ -30,16 +30,31 @@ pub(in crate::provider) struct Function<'r> {
     pub(in crate::provider) description: Option<&'r str>,
     /// The schema of the input.
     pub(in crate::provider) parameters: Option<Cow<'r, str>>,
+    /// True for a custom tool of the Responses API, whose input is text. It is a member of the input for other APIs.
+    pub(in crate::provider) is_custom: bool,
+}
+
+/// Returns the schema of the input of a custom tool: an object with the text.
+fn text_input() -> String {
+    let text = Members::of_type("string").into_json();
+    let members = Members::new().raw("input", &text).into_json();
+    Members::of_type("object")
+        .raw("properties", &members)
+        .strings("required", ["input"])
+        .into_json()
 }
 
 impl<'r> Function<'r> {
     /// Returns the definition in a tool; `None` if it has none of its own or is a function already.
     fn of(raw: &'r str) -> Option<Function<'r>> {
         let object = Object::parse(raw).ok()?;
-        let is_ours = matches!(object.string("type").as_deref(), None | Some("custom"));
+        let kind = object.string("type");
+        let is_ours = matches!(kind.as_deref(), None | Some("custom"));
         let name = object.get("name").filter(|_| is_ours)?;
         let parameters = object.get("input_schema").map(schema::parameters);
-        Some(Function { name, description: object.get("description"), parameters })
+        let is_custom = kind.is_some() && parameters.is_none();
+        let parameters = parameters.or(is_custom.then(|| Cow::Owned(text_input())));
+        Some(Function { name, description: object.get("description"), parameters, is_custom })
     }
 
     /// Returns the definition in a tool, also in one that has the form of chat completions.
@@ -48,7 +63,8 @@ impl<'r> Function<'r> {
             let object = Object::parse(Object::parse(raw).ok()?.get("function")?).ok()?;
             let name = object.get("name")?;
             let parameters = object.get("parameters").map(schema::parameters);
-            Some(Function { name, description: object.get("description"), parameters })
+            let description = object.get("description");
+            Some(Function { name, description, parameters, is_custom: false })
         })
     }
 
