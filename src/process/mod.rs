@@ -12,6 +12,7 @@ pub use family::has_terminal;
 use signals::await_own_signal;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Instant;
@@ -54,6 +55,22 @@ impl EndedCommand {
         };
         Error::new(exit, format!("{what}: '{command}' {how}")).into()
     }
+}
+
+/// Returns the numbers of other processes that have a file open, as far as the system shows them.
+#[must_use]
+pub fn holders(path: &Path) -> Vec<i32> {
+    crate::system::holders(path).into_iter().map(|process| process.as_raw_nonzero().get()).collect()
+}
+
+/// Returns true if there is a process with this number.
+#[must_use]
+pub fn is_alive(process: i32) -> bool {
+    let process = rustix::process::Pid::from_raw(process);
+    process.is_some_and(|process| {
+        let found = rustix::process::test_kill_process(process);
+        !matches!(found, Err(rustix::io::Errno::SRCH))
+    })
 }
 
 /// Limits on a command.

@@ -4,12 +4,13 @@
 use crate::system::{OpenedBelow, SESSIONS};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, linkat, openat2, readlink};
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, getpid};
 use std::ffi::OsString;
-use std::fs::{File, read_dir, read_to_string};
+use std::fs::{DirEntry, File, Metadata, read_dir, read_to_string};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The maximum number of attempts to open a file while the directory is being changed.
@@ -71,7 +72,7 @@ fn real_path(file: &OwnedFd) -> Result<PathBuf, Errno> {
 /// Returns all processes with their parents.
 pub(crate) fn parents() -> Vec<(Pid, Pid)> {
     let entries = read_dir("/proc").into_iter().flatten().flatten();
-    let process = |entry: std::fs::DirEntry| {
+    let process = |entry: DirEntry| {
         let process = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
         Some((process, parent(process)?))
     };
@@ -84,6 +85,19 @@ pub(crate) fn parent(process: Pid) -> Option<Pid> {
     // The name of the program may contain any character, including ')'. The state and the parent
     // come after it.
     Pid::from_raw(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?)
+}
+
+/// Returns the other processes that have a file open, as far as this process may see that.
+pub(crate) fn holders(path: &Path) -> Vec<Pid> {
+    let own = |meta: Metadata| (meta.dev(), meta.ino());
+    let Ok(file) = path.metadata().map(own) else { return Vec::new() };
+    let is_it = |entry: DirEntry| entry.path().metadata().is_ok_and(|meta| own(meta) == file);
+    let has_it = |process: &Pid| {
+        let open = read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+        open.into_iter().any(is_it)
+    };
+    let others = parents().into_iter().map(|(process, _)| process);
+    others.filter(|process| *process != getpid() && has_it(process)).collect()
 }
 
 /// Returns true if this program ignores a signal. Without /proc, this assumes that SIGHUP is ignored, as under

@@ -12,7 +12,7 @@ use linux as system;
 use portable as system;
 
 pub(crate) use system::{
-    is_ignored, link_unnamed, open_below, parent, parents, sync_file_system, unnamed_file,
+    holders, is_ignored, link_unnamed, open_below, parent, parents, sync_file_system, unnamed_file,
 };
 
 use std::os::fd::OwnedFd;

@@ -124,6 +124,11 @@ pub(crate) fn parent(process: Pid) -> Option<Pid> {
     parents().into_iter().find(|(own, _)| *own == process).map(|(_, parent)| parent)
 }
 
+/// Returns no process: there is no list of open files.
+pub(crate) fn holders(_path: &Path) -> Vec<Pid> {
+    Vec::new()
+}
+
 /// Returns true if this program might be ignoring a signal. There is no way to ask without `unsafe` code, so this
 /// assumes that SIGHUP is ignored, as under nohup(1), and that all other signals are not.
 pub(crate) fn is_ignored(signal: i32) -> bool {
