@@ -44,6 +44,7 @@ pub mod transcript; // the file: a batch of records is appended under a lock, co
 pub mod rules; // what a provider accepts
 pub mod messages; // records → messages (rebuild)
 pub mod lint; // a transcript → findings
+pub mod repair; // a session of another program → the edits that make it usable again
 pub mod usage; // the tokens that providers counted, and their cost
 pub mod estimate; // messages → tokens; the only module that counts them
 pub mod truncate; // messages → smaller messages, by shortening tool results
