@@ -48,6 +48,7 @@ complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "status" -
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "fork" -d 'Copy a session or its beginning into a new session, and print the id of the copy'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "import" -d 'Import transcripts of other programs, and print the ids of their sessions'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "export" -d 'Write a session in the form of another program'
+complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "repair" -d 'Repair sessions of other programs, so that those programs can go on with them'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "delete" -d 'Delete a session, and print the path of its transcript'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "expire" -d 'Delete sessions beyond a limit of age or number, and print the paths of their transcripts'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "reindex" -d 'Rebuild the indexes'
@@ -192,6 +193,20 @@ json\t'One JSON object per diagnostic'"
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l agent -d 'Agent that the sessions belong to' -r -f
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l store -d 'Keep the index that claw-index queries up to date (sqlite), or keep only transcripts (jsonl)' -r -f -a "jsonl\t'Only transcripts'
+sqlite\t'Transcripts, and an index of them in a SQLite database'"
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l store-path -l db -d 'Database of the index (default: index.db beside the sessions of the workspace)' -r -F
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
+json\t'One JSON object per diagnostic'"
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l profile -d 'Profile of the configuration file to use' -r -f
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l dry-run -d 'Only print what would be changed, one line each; exit with status 1 if there is anything'
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l in-place -d 'Replace FILE, and keep the original as FILE.damaged'
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l last-good -d 'Also write the beginning of the session before its damage, as FILE.last-good'
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l without-thinking -d 'Also leave out all thinking, which only its provider can judge'
+complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-session -n "__fish_claw_session_using_subcommand delete" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand delete" -l agent -d 'Agent that the sessions belong to' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand delete" -l store -d 'Keep the index that claw-index queries up to date (sqlite), or keep only transcripts (jsonl)' -r -f -a "jsonl\t'Only transcripts'

@@ -94,6 +94,7 @@ mod recall;
 mod recorded;
 #[cfg(feature = "http")]
 mod refusals;
+mod repair;
 mod replay;
 mod retry;
 #[cfg(feature = "http")]

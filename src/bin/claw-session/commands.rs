@@ -9,6 +9,7 @@ use crate::list;
 use crate::lock;
 use crate::make;
 use crate::remove;
+use crate::repair;
 use crate::status;
 use clawutils::cli::options::{PlaceArgs, StoreArgs};
 use clawutils::cli::{Log, LogArgs, Output, now, open_transcript};
@@ -59,6 +60,8 @@ pub enum Command {
     Import(Deferred<import::Import>),
     /// Write a session in the form of another program
     Export(Deferred<export::Export>),
+    /// Repair sessions of other programs, so that those programs can go on with them
+    Repair(Deferred<repair::Repair>),
     /// Delete a session, and print the path of its transcript
     Delete(Deferred<remove::Delete>),
     /// Delete sessions beyond a limit of age or number, and print the paths of their transcripts
@@ -110,6 +113,7 @@ impl Command {
                 | Command::Current(_)
                 | Command::History(_)
                 | Command::Export(_)
+                | Command::Repair(_)
                 | Command::Status(_)
         )
     }
@@ -145,6 +149,7 @@ impl Command {
             Command::Fork(Deferred(fork)) => fork.run(place),
             Command::Import(Deferred(import)) => import.run(place),
             Command::Export(Deferred(export)) => export.run(place),
+            Command::Repair(Deferred(repair)) => repair.run(place),
             Command::Delete(Deferred(delete)) => delete.run(place),
             Command::Expire(Deferred(expire)) => expire.run(place),
             Command::Reindex(Deferred(reindex)) => reindex.run(place),

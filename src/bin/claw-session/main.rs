@@ -1,4 +1,4 @@
-//! claw-session: create, import, export, list, find, fork and delete sessions.
+//! claw-session: create, import, export, repair, list, find, fork and delete sessions.
 
 mod commands;
 mod export;
@@ -13,6 +13,7 @@ mod list;
 mod lock;
 mod make;
 mod remove;
+mod repair;
 mod status;
 
 use crate::commands::{Command, Shared};
@@ -28,7 +29,7 @@ Examples:
   Show a session by its label:
       claw-show \"$(claw-session path work)\"";
 
-/// Create, import, export, list, find, fork and delete sessions
+/// Create, import, export, repair, list, find, fork and delete sessions
 #[derive(Parser)]
 #[command(name = "claw-session", version, after_help = EXAMPLES)]
 struct Args {

@@ -1,0 +1,194 @@
+//! repair: make a session of another program usable again, where it lies.
+
+use crate::commands::SessionPlace;
+use anyhow::Context;
+use clawutils::cli::{Output, open_file, survive_file_limits};
+use clawutils::exit::{Exit, fail};
+use clawutils::input::Input;
+use clawutils::new_file::NewFile;
+use clawutils::printable::printable;
+use clawutils::process::holders;
+use clawutils::repair::{self, Options, Repaired};
+use std::fs::{Metadata, canonicalize, hard_link};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The most bytes of a session, because it is read into memory.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Repair sessions of other programs, so that those programs can go on with them.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Repair {
+    /// Sessions to repair
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Only print what would be changed, one line each; exit with status 1 if there is anything
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Replace FILE, and keep the original as FILE.damaged
+    #[arg(long, conflicts_with = "dry_run")]
+    pub in_place: bool,
+    /// Also write the beginning of the session before its damage, as FILE.last-good
+    #[arg(long)]
+    pub last_good: bool,
+    /// Also leave out all thinking, which only its provider can judge
+    #[arg(long)]
+    pub without_thinking: bool,
+}
+
+impl Repair {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
+        survive_file_limits()?;
+        let mut out = Output::open();
+        let mut exit = Exit::Done;
+        for file in &self.files {
+            if self.one(place, file, &mut out)? && self.dry_run {
+                exit = Exit::Failed;
+            }
+        }
+        out.finish()?;
+        Ok(exit)
+    }
+
+    /// Repairs a file, and returns true if anything was wrong.
+    fn one(&self, place: &SessionPlace, file: &Path, out: &mut Output) -> anyhow::Result<bool> {
+        let name = file.display().to_string();
+        // The file that a link names is the one to replace.
+        let path = match file.is_symlink() {
+            true => canonicalize(file).with_context(|| format!("cannot read '{name}'"))?,
+            false => file.to_owned(),
+        };
+        let (input, before) = (open_file(&path)?, meta(&path)?);
+        if input.length > MOST_BYTES {
+            return fail(Exit::TooLarge, format!("cannot repair '{name}': it has more than 1 GiB"));
+        }
+        let _progress = place.log.wait_for(format!("repairing {name}"));
+        let options = Options { drops_thinking: self.without_thinking };
+        let repaired = repair::repair(&input, options)?;
+        for edit in repaired.edits.iter().filter(|_| self.dry_run) {
+            let line = format!("{name}:{}: {}: {}", edit.line, edit.change.name(), edit.why);
+            writeln!(out, "{}", printable(&line))?;
+        }
+        if repaired.edits.is_empty() {
+            place.log.note(&match repaired.is_own {
+                true => format!(
+                    "'{name}' is a session of clawutils: claw-rebuild repairs it while reading"
+                ),
+                false => format!("nothing to repair in '{name}'"),
+            });
+            return Ok(false);
+        }
+        if self.last_good {
+            self.cut(place, &input, &repaired, &path, out)?;
+        }
+        if self.dry_run {
+            return Ok(true);
+        }
+        let new = if self.in_place { path.clone() } else { beside(&path, "repaired") };
+        if self.in_place {
+            refuse_use(&path, &name)?;
+        }
+        if !is_same(&before, &meta(&path)?) {
+            let text = format!("'{name}' changed meanwhile; end the program that uses it first");
+            return fail(Exit::TryLater, text);
+        }
+        if self.in_place {
+            let kept = unused(&path, "damaged");
+            hard_link(&path, &kept)
+                .with_context(|| format!("cannot keep '{name}' as '{}'", kept.display()))?;
+            place.log.note(&format!("kept the original as '{}'", kept.display()));
+        }
+        write(&new, &repaired.text, &before, self.in_place)?;
+        place.log.note(&format!("repaired {} in '{name}'", lines(repaired.edits.len())));
+        writeln!(out, "{}", printable(&new.display().to_string()))?;
+        Ok(true)
+    }
+
+    /// Writes the beginning before the damage or, in a dry run, says how long it is.
+    fn cut(
+        &self,
+        place: &SessionPlace,
+        input: &Input,
+        repaired: &Repaired,
+        path: &Path,
+        out: &mut Output,
+    ) -> anyhow::Result<()> {
+        let name = &input.name;
+        let Some(length) = repair::last_good(input, repaired)? else {
+            place.log.note(&format!("no beginning of '{name}' is without damage"));
+            return Ok(());
+        };
+        let bytes = input.part(0, length as u64)?;
+        let count = lines(memchr::memchr_iter(b'\n', &bytes).count());
+        if self.dry_run {
+            writeln!(out, "{}", printable(&format!("{name}: last good: the first {count}")))?;
+            return Ok(());
+        }
+        let new = beside(path, "last-good");
+        write(&new, &bytes, &meta(path)?, false)?;
+        place.log.note(&format!("the first {count} of '{name}' are without damage"));
+        writeln!(out, "{}", printable(&new.display().to_string()))?;
+        Ok(())
+    }
+}
+
+fn lines(count: usize) -> String {
+    if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
+}
+
+fn meta(path: &Path) -> anyhow::Result<Metadata> {
+    path.metadata().with_context(|| format!("cannot read '{}'", path.display()))
+}
+
+fn is_same(before: &Metadata, now: &Metadata) -> bool {
+    let facts = |meta: &Metadata| (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec());
+    facts(before) == facts(now)
+}
+
+/// Returns the path with another ending after its own: no program lists a file whose name does not end in `.jsonl`.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Returns a path beside a file that does not exist.
+fn unused(path: &Path, ending: &str) -> PathBuf {
+    let numbered = (2_u32..).map(|number| beside(path, &format!("{ending}.{number}")));
+    let mut paths = std::iter::once(beside(path, ending)).chain(numbered);
+    paths.find(|path| path.symlink_metadata().is_err()).unwrap_or_default()
+}
+
+/// Fails if a process has the file open, or a lock file of a living process is beside it.
+fn refuse_use(path: &Path, name: &str) -> anyhow::Result<()> {
+    let locked = std::fs::read_to_string(beside(path, "lock")).ok().and_then(|text| {
+        let digits = text.split(|c: char| !c.is_ascii_digit()).find(|digits| !digits.is_empty());
+        digits?.parse().ok().filter(|process| clawutils::process::is_alive(*process))
+    });
+    match holders(path).into_iter().chain(locked).next() {
+        Some(process) => fail(
+            Exit::TryLater,
+            format!("cannot replace '{name}': process {process} uses it; end it first"),
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Writes a file with the permissions of the original.
+fn write(new: &Path, bytes: &[u8], original: &Metadata, may_replace: bool) -> anyhow::Result<()> {
+    let name = new.display();
+    if !may_replace && new.symlink_metadata().is_ok() {
+        return fail(
+            Exit::Io,
+            format!("cannot write '{name}': it exists; move or remove it first"),
+        );
+    }
+    let written = || -> io::Result<()> {
+        let mut file = NewFile::create(new, original.permissions().mode() & 0o777)?;
+        file.write_all(bytes)?;
+        file.finish(may_replace)
+    };
+    written().with_context(|| format!("cannot write '{name}'"))
+}

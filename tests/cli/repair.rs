@@ -1,0 +1,171 @@
+//! claw-session repair: a session of another program is changed only where it must be, never while the program uses it, and
+//! its original is kept.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
+
+use crate::common::{AssertExt, Sandbox};
+
+/// A session of pi: a prompt, a call whose result is missing, and another prompt.
+const STUCK: &str = r#"{"type":"session","version":3,"id":"01a2055f-c1d8-71d4-a02d-e2c5b96156fd","timestamp":"2026-01-01T00:00:00Z","cwd":"/w"}
+{"type":"message","id":"aaaaaaaa","parentId":null,"timestamp":"2026-01-01T00:00:01Z","message":{"role":"user","content":"List the files"}}
+{"type":"message","id":"bbbbbbbb","parentId":"aaaaaaaa","timestamp":"2026-01-01T00:00:02Z","message":{"role":"assistant","content":[{"type":"text","text":"I look."}],"api":"anthropic-messages","provider":"anthropic","model":"claude-a","stopReason":"stop"}}
+{"type":"message","id":"cccccccc","parentId":"bbbbbbbb","timestamp":"2026-01-01T00:00:03Z","message":{"role":"user","content":"And?"}}
+{"type":"message","id":"dddddddd","parentId":"cccccccc","timestamp":"2026-01-01T00:00:04Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"ls","arguments":{}}],"api":"anthropic-messages","provider":"anthropic","model":"claude-a","stopReason":"toolUse"}}
+{"type":"message","id":"eeeeeeee","parentId":"dddddddd","timestamp":"2026-01-01T00:00:05Z","message":{"role":"user","content":"Go on"}}
+"#;
+
+const FILE: &str = "s.jsonl";
+
+fn repair(sandbox: &Sandbox, args: &[&str]) -> Assert {
+    sandbox.cmd("claw-session").arg("repair").args(args).assert()
+}
+
+fn stuck() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE, STUCK);
+    sandbox
+}
+
+#[test]
+fn a_dry_run_prints_a_line_for_each_change_and_changes_nothing() {
+    let sandbox = stuck();
+    let run = repair(&sandbox, &["--dry-run", "--last-good", FILE]).code(1);
+    let expected = [
+        "s.jsonl:5: insert: call 'c1' has no result",
+        "s.jsonl:6: change: its parent is the inserted result now",
+        "s.jsonl: last good: the first 3 lines",
+    ];
+    assert_eq!(run.lines(), expected);
+    assert_eq!(sandbox.read_text(FILE), STUCK);
+    assert!(!sandbox.exists("s.jsonl.repaired") && !sandbox.exists("s.jsonl.last-good"));
+}
+
+#[test]
+fn a_repaired_copy_is_written_beside_the_original() {
+    let sandbox = stuck();
+    let file = sandbox.path(FILE);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    let run = repair(&sandbox, &["--last-good", FILE]).success();
+    assert_eq!(run.lines(), ["s.jsonl.last-good", "s.jsonl.repaired"]);
+    assert_eq!(sandbox.read_text(FILE), STUCK);
+    let lines: Vec<&str> = STUCK.lines().collect();
+    assert_eq!(sandbox.read_text("s.jsonl.last-good").lines().collect::<Vec<_>>(), lines[..3]);
+    let text = sandbox.read_text("s.jsonl.repaired");
+    let repaired: Vec<&str> = text.lines().collect();
+    assert_eq!((&repaired[..5], repaired.len()), (&lines[..5], 7));
+    let mode = sandbox.path("s.jsonl.repaired").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    // The copy is not replaced, and has nothing left to repair.
+    repair(&sandbox, &[FILE]).code(74).stderr(contains("it exists; move or remove it first"));
+    fs::rename(sandbox.path("s.jsonl.repaired"), sandbox.path("r.jsonl")).unwrap();
+    repair(&sandbox, &["--dry-run", "r.jsonl"]).success().stdout("");
+    sandbox.cmd("claw-check").arg("r.jsonl").assert().success().stdout("");
+    assert!(!sandbox.exists("r.jsonl.repaired"));
+}
+
+#[test]
+fn in_place_keeps_every_original() {
+    let sandbox = stuck();
+    repair(&sandbox, &["--in-place", FILE]).success();
+    assert_eq!(sandbox.read_text("s.jsonl.damaged"), STUCK);
+    let repaired = sandbox.read_text(FILE);
+    assert_ne!(repaired, STUCK);
+    repair(&sandbox, &["--in-place", FILE]).success().stdout("");
+    assert!(!sandbox.exists("s.jsonl.damaged.2"));
+    sandbox.write(FILE, STUCK.replace("List", "Count"));
+    repair(&sandbox, &["--in-place", FILE]).success();
+    assert_eq!(sandbox.read_text("s.jsonl.damaged"), STUCK);
+    assert_eq!(sandbox.read_text("s.jsonl.damaged.2"), STUCK.replace("List", "Count"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_that_a_process_uses_is_not_replaced() {
+    let sandbox = stuck();
+    let held = sandbox
+        .sh("exec 3<s.jsonl; sleep 30 <&3 & \
+             claw-session repair --in-place s.jsonl 3<&-; status=$?; kill $!; exit $status")
+        .assert();
+    held.code(75).stderr(contains("cannot replace 's.jsonl': process "));
+    assert_eq!(sandbox.read_text(FILE), STUCK);
+    let locked = sandbox
+        .sh("sleep 30 & echo \"{\\\"pid\\\":$!}\" >s.jsonl.lock; \
+             claw-session repair --in-place s.jsonl; status=$?; kill $!; exit $status")
+        .assert();
+    locked.code(75).stderr(contains("uses it; end it first"));
+    assert_eq!(sandbox.read_text(FILE), STUCK);
+    // A copy harms nobody.
+    sandbox.sh("exec 3<s.jsonl; claw-session repair s.jsonl").assert().success();
+}
+
+#[test]
+fn what_is_no_session_is_named() {
+    let sandbox = stuck();
+    sandbox.write("notes.txt", "notes\n");
+    sandbox.write("empty.jsonl", "");
+    repair(&sandbox, &["notes.txt"]).code(65).stderr(contains("looks like text"));
+    repair(&sandbox, &["empty.jsonl"]).code(65).stderr(contains("it is empty"));
+    repair(&sandbox, &["nowhere.jsonl"]).code(74).stderr(contains("cannot read 'nowhere.jsonl'"));
+    repair(&sandbox, &["--dry-run", "--in-place", FILE]).code(2).stdout("");
+    repair(&sandbox, &[]).code(2).stdout("");
+}
+
+#[test]
+fn a_session_of_clawutils_is_left_to_claw_rebuild() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .cmd("claw-append")
+        .args(["--user", "own.jsonl"])
+        .write_stdin("Hello")
+        .assert()
+        .success();
+    let text = sandbox.read_text("own.jsonl") + "{\"id\":\"torn";
+    sandbox.write("own.jsonl", &text);
+    let run = repair(&sandbox, &["--in-place", "own.jsonl"]).success().stdout("");
+    run.stderr(contains("claw-rebuild repairs"));
+    assert_eq!(sandbox.read_text("own.jsonl"), text);
+}
+
+#[test]
+fn thinking_is_left_out_if_asked() {
+    let sandbox = Sandbox::new();
+    let thinking = r#"{"type":"thinking","thinking":"t","thinkingSignature":"c2lnbmVk"},{"type":"text","text":"I look."}"#;
+    let text = STUCK.replace(r#"{"type":"text","text":"I look."}"#, thinking);
+    let sound: String = text.lines().take(3).map(|line| line.to_owned() + "\n").collect();
+    sandbox.write(FILE, &sound);
+    repair(&sandbox, &["--dry-run", FILE]).success().stdout("");
+    repair(&sandbox, &["--dry-run", "--without-thinking", FILE])
+        .code(1)
+        .stdout(contains("its thinking is left out, as asked"));
+}
+
+/// The sessions that other programs wrote, where they are present, are not changed.
+#[test]
+fn sound_sessions_of_other_programs_are_not_changed() {
+    let sandbox = Sandbox::new();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let corpus = std::env::var_os("CLAW_CORPUS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus"),
+        std::path::PathBuf::from,
+    );
+    let mut count = 0;
+    for place in ["claw0-first", "claw0-present"]
+        .map(|name| data.join(name))
+        .into_iter()
+        .chain(["claude-code", "codex", "pi"].map(|name| corpus.join(name)))
+    {
+        for entry in walkdir::WalkDir::new(&place).into_iter().flatten() {
+            if entry.path().extension().is_some_and(|extension| extension == "jsonl") {
+                let path = entry.path().to_string_lossy();
+                repair(&sandbox, &["--dry-run", "--last-good", &path]).success().stdout("");
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 7, "{count}");
+}
