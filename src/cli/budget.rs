@@ -7,6 +7,7 @@ use crate::exec::tools::Directory;
 use crate::exit::{Error, Exit, fail};
 use crate::input::line;
 use crate::json::{self, Object};
+use crate::provider::cache::CacheChoice;
 use crate::provider::effort::Effort;
 use crate::provider::sampling;
 use crate::settings::values::{ExtraArg, positive};
@@ -119,6 +120,9 @@ pub struct BodyArgs {
     /// The most tokens that the model thinks before it answers
     #[arg(long, value_name = "TOKENS", env = "CLAW_THINKING_BUDGET")]
     pub thinking_budget: Option<u64>,
+    /// Use of the provider's prompt cache
+    #[arg(long, value_name = "WHEN", env = "CLAW_CACHE", default_value = "auto")]
+    pub cache: CacheChoice,
 }
 
 fn temperature(text: &str) -> Result<f64, String> {

@@ -81,6 +81,8 @@ pub struct ChildLimits<'l> {
     /// The environment variables to set to an empty value for the command, so that it takes no value for these
     /// settings from the environment or the configuration file.
     pub without: &'l [&'l str],
+    /// Environment variables for the command: names and values.
+    pub with: &'l [(&'l str, &'l str)],
 }
 
 /// Runs `command` in a shell, so that it may contain arguments, with `arguments` appended and `input` on its standard
@@ -99,6 +101,7 @@ pub fn run(
     for name in limits.without {
         shell.env(name, "");
     }
+    shell.envs(limits.with.iter().copied());
     run_program(&mut shell, command, input, limits.until)
 }
 

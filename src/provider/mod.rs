@@ -8,6 +8,7 @@
 pub mod address;
 pub mod anthropic;
 pub mod api;
+pub mod cache;
 pub mod call;
 pub mod cassette;
 pub mod chat;
@@ -46,6 +47,7 @@ use crate::input::line;
 use crate::json::write::{Members, member, opening};
 use crate::json::{Object, is_deeper, on_one_line};
 use crate::messages::Message;
+use crate::provider::cache::Cache;
 use crate::provider::reasoning::Author;
 use crate::record;
 use crate::record::content::Block;
@@ -84,6 +86,8 @@ pub struct ModelRequest<'r, 'a> {
     pub author: Option<&'r Author>,
     /// The id of the container in which Anthropic's servers run code, as a JSON string.
     pub container: Option<&'r str>,
+    /// The prompt cache to ask for, if any.
+    pub cache: Option<Cache<'r>>,
     /// True to request a streaming answer.
     pub stream: bool,
     /// The context window in tokens, if it is known. Requests to Ollama contain it.
@@ -92,7 +96,15 @@ pub struct ModelRequest<'r, 'a> {
     pub extra: Option<&'r str>,
 }
 
-impl ModelRequest<'_, '_> {
+impl<'r> ModelRequest<'r, '_> {
+    /// Returns the caching to ask for, without what the model refuses.
+    #[must_use]
+    pub fn wanted_cache(&self) -> Option<Cache<'r>> {
+        let wanted = self.cache?;
+        let refused = wanted.features().filter(|feature| self.without.has(*feature));
+        refused.fold(Some(wanted), |cache, feature| cache?.without(feature))
+    }
+
     /// Returns those features of the request that models may refuse and without which it can be sent. With tools in the
     /// request, the model would have to call them, so calls stay.
     #[must_use]
@@ -115,6 +127,9 @@ impl ModelRequest<'_, '_> {
         }
         if own_summary::is_among(self.messages, self.author) {
             features.add(Feature::OwnSummary);
+        }
+        if let Some(cache) = self.cache {
+            cache.features().for_each(|feature| features.add(feature));
         }
         if self.tools.is_none() && plain::has_calls(self.messages) {
             features.add(Feature::Calls);
@@ -156,6 +171,7 @@ impl<'r, 'a> ModelRequest<'r, 'a> {
             betas: "",
             author: None,
             container: None,
+            cache: None,
             stream: false,
             window: None,
             extra: None,

@@ -110,14 +110,17 @@ impl Protocol {
     /// Returns the body of a request for the server's own summary of the messages. `None` for an API that makes none.
     #[must_use]
     pub fn summary_body(self, request: &ModelRequest<'_, '_>) -> Option<String> {
-        let body = self.body(&ModelRequest { stream: false, container: None, ..*request });
+        let body =
+            self.body(&ModelRequest { stream: false, container: None, cache: None, ..*request });
         self.api().summary_body(&Object::parse(&body).ok()?)
     }
 
-    /// Returns the body of a token counting request, which neither asks for a stream nor names a container.
+    /// Returns the body of a token counting request, which neither asks for a stream nor names a container nor asks for a
+    /// cache.
     #[must_use]
     pub fn count_body(self, request: &ModelRequest<'_, '_>) -> String {
-        let body = self.body(&ModelRequest { stream: false, container: None, ..*request });
+        let body =
+            self.body(&ModelRequest { stream: false, container: None, cache: None, ..*request });
         Object::parse(&body).map(|body| self.api().count_body(&body, request.model)).unwrap_or(body)
     }
 }

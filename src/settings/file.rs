@@ -21,6 +21,7 @@ pub const KEYS: &[&str] = &[
     "base-url",
     "beta",
     "ca",
+    "cache",
     "call",
     "checkpoint",
     "checkpoint-min-tokens",

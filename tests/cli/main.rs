@@ -14,6 +14,8 @@ mod bench;
 mod broken;
 mod bytes;
 #[cfg(feature = "http")]
+mod cache;
+#[cfg(feature = "http")]
 mod call;
 mod cases;
 #[cfg(feature = "http")]

@@ -5,11 +5,12 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use clawutils::json::write::Members;
-use clawutils::provider::ModelRequest;
+use clawutils::provider::cache::{Cache, CacheChoice};
 use clawutils::provider::effort::Effort;
 use clawutils::provider::fit;
 use clawutils::provider::protocol::Protocol;
 use clawutils::provider::refusal::Features;
+use clawutils::provider::{ModelRequest, Provider};
 use serde_json::Value;
 
 use super::any::rebuild;
@@ -28,6 +29,17 @@ const PROTOCOLS: [(Protocol, &str); 4] = [
 /// The size of a transcript in bytes up to which its bodies are written. Larger ones have large files in them, and nothing else
 /// that smaller ones have not.
 const LARGE: usize = 64 << 10;
+
+/// Returns the prompt cache to ask for, at the address of the protocol's maker.
+fn cache<'k>(protocol: Protocol, model: &str, choices: &mut Choices) -> Option<Cache<'k>> {
+    let (provider, base) = match protocol {
+        Protocol::Anthropic => (Provider::Anthropic, "https://api.anthropic.com"),
+        Protocol::Gemini => (Provider::Gemini, "https://generativelanguage.googleapis.com"),
+        _ => (Provider::Openai, "https://api.openai.com"),
+    };
+    let choice = [CacheChoice::Off, CacheChoice::Auto, CacheChoice::Hour][choices.below(3)];
+    Cache::of(choice, (provider, protocol), base, model, Some("0123456789abcdef"))
+}
 
 /// Writes the bodies for this many sessions to a file in `directory` for each protocol, one on each line.
 pub fn write(directory: &Path, sessions: u64) -> std::io::Result<()> {
@@ -61,6 +73,7 @@ pub fn write(directory: &Path, sessions: u64) -> std::io::Result<()> {
                 betas: "",
                 author: None,
                 container: None,
+                cache: cache(*protocol, model, choices),
                 model,
                 max_tokens: 1000,
                 max_tokens_name: "max_completion_tokens",

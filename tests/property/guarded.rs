@@ -190,6 +190,7 @@ fn send(messages: &[Message<'_>], provider: &mut Provider, turn: &mut Turn) -> R
         betas: "",
         author: None,
         container: None,
+        cache: None,
         model,
         max_tokens: 1000,
         max_tokens_name: "max_tokens",

@@ -11,10 +11,11 @@ use clawutils::cli::budget::{BodyArgs, Extras, WindowArgs};
 use clawutils::cli::endpoint::ConnectionArgs;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::{CassetteArgs, PatienceArgs};
-use clawutils::cli::{Log, Output, messages, now};
+use clawutils::cli::{Log, Output, messages, now, variable};
 use clawutils::estimate::budget::default_output;
 use clawutils::estimate::sizes::Size;
 use clawutils::exit::{self, Exit, fail};
+use clawutils::provider::cache::{self, Cache};
 use clawutils::provider::call::{self, Ask, ModelCall, Patience};
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::fit::{self, Fitted};
@@ -125,6 +126,8 @@ pub fn call(
     // The recordings of a container that has expired since then name it.
     let time = if args.cassette.replay.is_some() { 0.0 } else { now()? };
     let container = container::newest(&fitted.messages, &author, time);
+    let key = session_key();
+    let of = (endpoint.provider, endpoint.protocol);
     let mut request = ModelRequest {
         model: &name,
         max_tokens: args.window.max_tokens.unwrap_or(default_limit),
@@ -139,6 +142,7 @@ pub fn call(
         betas: &betas,
         author: Some(&author),
         container: container.as_deref(),
+        cache: Cache::of(args.body.cache, of, &endpoint.base, &name, key.as_deref()),
         stream: args.stream.is_some(),
         window: window(known, endpoint.provider),
         extra: extra.as_deref(),
@@ -211,6 +215,12 @@ fn check_makes_summaries(endpoint: &Endpoint) -> anyhow::Result<()> {
             fail(Exit::Config, text)
         }
     }
+}
+
+/// Returns the key of the session whose turn this is.
+fn session_key() -> Option<String> {
+    let path = std::path::absolute(variable("CLAW_SESSION")?).ok()?;
+    Some(cache::session_key(&path.to_string_lossy()))
 }
 
 /// Returns the name of the model.

@@ -24,7 +24,7 @@ pub(super) fn ask(
     call_budget: &CallBudget,
 ) -> anyhow::Result<OwnSummary> {
     call_budget.take()?;
-    let limits = ChildLimits { until: call_budget.until(), without: &REQUEST };
+    let limits = ChildLimits { until: call_budget.until(), without: &REQUEST, with: &[] };
     let arguments = arguments(summariser, request);
     // The command shows its own progress.
     progress::stop();

@@ -119,7 +119,8 @@ impl Writer<'_> {
         let is_other = self.summariser.attempts.is_some();
         let provider = PROVIDER.iter().filter(|_| is_other);
         let without: Vec<&str> = REQUEST.iter().chain(provider).copied().collect();
-        let limits = ChildLimits { until: self.call_budget.until(), without: &without };
+        let until = self.call_budget.until();
+        let limits = ChildLimits { until, without: &without, with: &[NO_CACHE] };
         // The command shows its own progress.
         progress::stop();
         let ended = process::run(command, &self.arguments(most_tokens), line.into_bytes(), limits)?;
@@ -149,6 +150,9 @@ impl Writer<'_> {
         arguments
     }
 }
+
+/// A request for a summary is sent once, so that writing it to a prompt cache would cost more and bring nothing.
+const NO_CACHE: (&str, &str) = ("CLAW_CACHE", "off");
 
 /// A request that does not fit the model's context window.
 struct TooLong {

@@ -4,6 +4,7 @@ use crate::json::quote;
 use crate::json::write::Members;
 use crate::provider::ModelRequest;
 use crate::provider::address::Platform;
+use crate::provider::cache::Marks;
 use crate::provider::effort::Effort;
 use crate::provider::reasoning::without_reasoning;
 
@@ -29,14 +30,22 @@ pub(super) fn body(request: &ModelRequest<'_, '_>, platform: Platform) -> String
             body.optional(Members::list, "anthropic_beta", Some(betas).filter(|it| !it.is_empty()))
         }
     };
+    let marks = Marks::of(request);
+    let messages = request.messages.iter().map(|it| without_reasoning(it).to_json()).collect();
     let container = request.container.map(|id| Members::new().raw("id", id).into_json());
     thinking(body, request)
         .optional(Members::decimal, "temperature", request.temperature)
         .optional(Members::raw, "container", container.as_deref())
-        .optional(Members::string, "system", request.system)
-        .optional(Members::raw, "tools", request.tools)
-        .list("messages", request.messages.iter().map(|it| without_reasoning(it).to_json()))
+        .optional(Members::raw, "system", request.system.map(|it| marks.system(it)).as_deref())
+        .optional(Members::raw, "tools", request.tools.map(|it| marks.tools(it)).as_deref())
+        .list("messages", marks.messages(messages, takes_mark))
         .into_json()
+}
+
+/// Returns true for the types of blocks that can have a mark for the cache: all but a few (the `_block_param.py` without
+/// `cache_control` in anthropic 2.14.0).
+fn takes_mark(kind: &str) -> bool {
+    !matches!(kind, "thinking" | "redacted_thinking" | "fallback" | "mcp_tool_listing")
 }
 
 /// Adds how much the model thinks: `thinking`, with a budget, adaptive or disabled, and `output_config.effort`, whose lowest level

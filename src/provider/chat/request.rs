@@ -2,7 +2,9 @@
 
 use crate::json::write::{self, Members};
 use crate::provider::ModelRequest;
+use crate::provider::cache::Marks;
 use crate::provider::effort::Effort;
+use crate::provider::protocol::Protocol;
 use crate::provider::turns::{self, ChatCall, ChatTurn, UserPart};
 use std::borrow::Cow;
 
@@ -20,12 +22,27 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
         true => body.object("stream_options", |it| it.bool("include_usage", true)),
         false => body,
     };
+    let body = match request.wanted_cache() {
+        Some(cache) => cache.add_to(body, request.model, Protocol::Chat),
+        None => body,
+    };
     let tools = request.tools.and_then(turns::tools);
     body.optional(Members::decimal, "temperature", request.temperature)
         .optional(Members::string, "reasoning_effort", request.level(false).map(Effort::name))
         .optional(Members::raw, "tools", tools.as_deref())
-        .list("messages", turns::messages(request, message))
+        .list("messages", marked(request, turns::messages(request, message)))
         .into_json()
+}
+
+/// Marks the system prompt and the messages for the cache, if the request asks for it. Only text can have a mark.
+fn marked(request: &ModelRequest<'_, '_>, messages: Vec<String>) -> Vec<String> {
+    let marks = Marks::of(request);
+    let takes = |kind: &str| kind == "text";
+    let mut messages = messages.into_iter();
+    let system = messages.by_ref().take(usize::from(request.system.is_some())).collect();
+    let mut all = marks.messages(system, takes);
+    all.extend(marks.messages(messages.collect(), takes));
+    all
 }
 
 /// Returns a turn as a message of chat completions.

@@ -22,14 +22,23 @@ pub enum Feature {
     Thinking,
     /// A sampling parameter, by its index in the table of parameters.
     Parameter(usize),
+    /// The longer lifetime of a prompt cache.
+    LongCache,
+    /// The marks of a prompt cache.
+    CacheMarks,
+    /// The key of a prompt cache.
+    CacheKey,
 }
 
 /// The features other than the sampling parameters, each with its name in the file.
-const NAMED: [(Feature, &str); 4] = [
+const NAMED: [(Feature, &str); 7] = [
     (Feature::OwnSummary, "provider-summary"),
     (Feature::Calls, "calls"),
     (Feature::ThinkingBudget, "thinking-budget"),
     (Feature::Thinking, "thinking"),
+    (Feature::LongCache, "long_cache"),
+    (Feature::CacheMarks, "cache_control"),
+    (Feature::CacheKey, "prompt_cache_key"),
 ];
 
 /// Words for calls, and for the roles of messages, in lower case. They are matched as parts of words.
@@ -49,9 +58,17 @@ const BUDGET: [&str; 6] = [
 /// Words for thinking, in lower case.
 const THINKING: [&str; 6] =
     ["reasoning_effort", "reasoning", "effort", "thinking", "thinkinglevel", "thinking_level"];
+/// The members that ask for the longer lifetime of a prompt cache, as refusals name them.
+const LONG_CACHE: [&str; 4] =
+    ["cache_control.ttl", "ephemeral.ttl", "prompt_cache_options", "prompt_cache_retention"];
 /// Words that say that something is not taken, in lower case.
-const REFUSED: [&str; 14] = [
+const REFUSED: [&str; 19] = [
     "support",
+    "unrecognized",
+    "extra",
+    "not permitted",
+    "additional",
+    "maximum of",
     "alternate",
     "unknown",
     "invalid",
@@ -105,6 +122,9 @@ impl Feature {
         let parameters = (0..PARAMETERS.len()).map(Feature::Parameter);
         parameters.chain([
             Feature::OwnSummary,
+            Feature::LongCache,
+            Feature::CacheMarks,
+            Feature::CacheKey,
             Feature::ThinkingBudget,
             Feature::Thinking,
             Feature::Calls,
@@ -129,12 +149,28 @@ impl Feature {
             Feature::OwnSummary => "with the text of the summary".to_owned(),
             Feature::ThinkingBudget => "with an effort instead of a thinking budget".to_owned(),
             Feature::Thinking => "without settings for thinking".to_owned(),
+            Feature::LongCache => "with the default lifetime of the cache".to_owned(),
+            Feature::CacheMarks | Feature::CacheKey => "with no prompt cache".to_owned(),
             Feature::Parameter(_) => format!("without {}", self.name()),
         }
     }
 
+    /// Returns the words, in lower case, by which a refusal names this.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Feature::OwnSummary => &SUMMARY,
+            Feature::Calls => &CALLS,
+            Feature::ThinkingBudget => &BUDGET,
+            Feature::Thinking => &THINKING,
+            Feature::LongCache => &LONG_CACHE,
+            Feature::CacheMarks => &["cache_control"],
+            Feature::CacheKey => &["prompt_cache_key"],
+            Feature::Parameter(index) => PARAMETERS.get(index).copied().unwrap_or_default(),
+        }
+    }
+
     /// Returns true if the failure may be due to this. A refusal that names a place in the messages is about the block there,
-    /// which may be the provider's own summary.
+    /// which may be the provider's own summary, unless it names a member that asks for a cache.
     #[must_use]
     pub fn is_refused_by(self, failure: &Failure) -> bool {
         let is_refusal = match failure.class {
@@ -146,6 +182,9 @@ impl Feature {
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
         let is_named = match self {
             Feature::OwnSummary => return is_refusal && has(&SUMMARY),
+            Feature::LongCache | Feature::CacheMarks | Feature::CacheKey => {
+                return is_refusal && has(self.words()) && has(&REFUSED);
+            }
             Feature::Calls => has(&CALLS) && has(&REFUSED),
             _ => self.last_in(&text).is_some() && has(&UNSUPPORTED) && !has(&VALUES),
         };
@@ -154,14 +193,7 @@ impl Feature {
 
     /// Returns the place at which the text, in lower case, names the setting for the last time.
     fn last_in(self, text: &str) -> Option<usize> {
-        let words: &[&str] = match self {
-            Feature::OwnSummary => &SUMMARY,
-            Feature::Calls => &CALLS,
-            Feature::ThinkingBudget => &BUDGET,
-            Feature::Thinking => &THINKING,
-            Feature::Parameter(index) => PARAMETERS.get(index)?,
-        };
-        words.iter().filter_map(|word| last_word(text, word)).max()
+        self.words().iter().filter_map(|word| last_word(text, word)).max()
     }
 
     /// Returns the line that stores that `model` at `endpoint` refuses this.
@@ -230,7 +262,8 @@ impl Features {
         let is_parameter = |feature: &Feature| matches!(feature, Feature::Parameter(_));
         let parameter = refused().filter(is_parameter).max_by_key(|it| it.last_in(&text));
         let Some(parameter) = parameter else { return Some((refused().next()?, None)) };
-        let is_setting = |it| !matches!(it, Feature::Calls | Feature::OwnSummary);
+        let is_setting =
+            |it| matches!(it, Feature::Parameter(_) | Feature::Thinking | Feature::ThinkingBudget);
         let is_other = |other: &Feature| *other != parameter && is_setting(*other);
         let with = self.iter().find(|other| is_other(other) && other.last_in(&text).is_some());
         Some((parameter, with))

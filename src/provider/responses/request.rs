@@ -8,6 +8,7 @@ use crate::json::write::{self, Members};
 use crate::json::{Object, elements, quote};
 use crate::messages::Message;
 use crate::provider::ModelRequest;
+use crate::provider::protocol::Protocol;
 use crate::provider::refusal::place::Place;
 use crate::provider::responses::reply::{CUSTOM, CUSTOM_INPUT};
 use crate::provider::turns::{
@@ -35,6 +36,9 @@ pub(super) fn body(request: &ModelRequest<'_, '_>) -> String {
         .flag("stream", request.stream)
         .bool("store", false)
         .string("truncation", "disabled");
+    if let Some(cache) = request.wanted_cache() {
+        body = cache.add_to(body, request.model, Protocol::Responses);
+    }
     if reasons(request.model) {
         body = body.list("include", [quote("reasoning.encrypted_content")]);
     }

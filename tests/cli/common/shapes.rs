@@ -107,6 +107,7 @@ const OPENAI_MEMBERS: &[&str] = &[
     "response_format",
     "reasoning_effort",
     "metadata",
+    "prompt_cache_key",
     "user",
 ];
 

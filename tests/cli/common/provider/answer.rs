@@ -6,6 +6,7 @@ use crate::common::shapes::{self, Shape};
 use crate::common::{reply_to, rules};
 
 use super::SUMMARY;
+use super::cache::Cached;
 use super::http::{Answer, Body};
 use super::stream;
 
@@ -30,6 +31,8 @@ pub(super) struct Asked<'a> {
     pub(super) body: &'a Value,
     /// The number of the request.
     pub(super) id: usize,
+    /// What the prompt reads from the cache and writes to it, if the server has one.
+    pub(super) cached: Option<Cached>,
 }
 
 impl<'a> Asked<'a> {
@@ -122,6 +125,8 @@ impl Reply<'_> {
     /// Returns a message of the Messages API. Without a stop reason, it is the one that begins a stream.
     pub(super) fn message(&self, content: Vec<Value>, stop_reason: Option<&str>) -> Value {
         let (input, output) = self.usage();
+        let plain = Cached { prompt: input, ..Cached::default() };
+        let Cached { prompt, read, written } = self.asked.cached.unwrap_or(plain);
         json!({
             "id": format!("msg_{}", self.asked.id),
             "type": "message",
@@ -131,9 +136,9 @@ impl Reply<'_> {
             "stop_reason": stop_reason,
             "stop_sequence": null,
             "usage": {
-                "input_tokens": input,
-                "cache_creation_input_tokens": 0,
-                "cache_read_input_tokens": 0,
+                "input_tokens": prompt - read - written,
+                "cache_creation_input_tokens": written,
+                "cache_read_input_tokens": read,
                 "output_tokens": if stop_reason.is_some() { output } else { 1 },
             },
         })
@@ -167,11 +172,13 @@ impl Reply<'_> {
 
     pub(super) fn openai_usage(&self) -> Value {
         let (input, output) = self.usage();
+        let plain = Cached { prompt: input, ..Cached::default() };
+        let Cached { prompt, read, .. } = self.asked.cached.unwrap_or(plain);
         json!({
-            "prompt_tokens": input,
+            "prompt_tokens": prompt,
             "completion_tokens": output,
-            "total_tokens": input + output,
-            "prompt_tokens_details": {"cached_tokens": 0},
+            "total_tokens": prompt + output,
+            "prompt_tokens_details": {"cached_tokens": read},
         })
     }
 

@@ -7,6 +7,7 @@
 //! scripted [`Step`], or gets a default reply. [`FakeProvider::all_legal`] fails if any request broke a rule.
 
 mod answer;
+pub mod cache;
 mod http;
 mod stream;
 
@@ -219,6 +220,24 @@ impl FakeProvider {
         self
     }
 
+    /// Gives the server a prompt cache: Anthropic's for the Messages API, OpenAI's for chat completions.
+    pub fn caching(self) -> FakeProvider {
+        self.shared.state().cache = Some(cache::Cache::default());
+        self
+    }
+
+    /// Moves the clock of the cache forward by this many seconds.
+    pub fn later(&self, seconds: u64) {
+        if let Some(cache) = &mut self.shared.state().cache {
+            cache.now += seconds;
+        }
+    }
+
+    /// Returns what all requests read from the cache and wrote to it.
+    pub fn cache_totals(&self) -> cache::Totals {
+        self.shared.state().cache.as_ref().map(|cache| cache.totals).unwrap_or_default()
+    }
+
     /// Refuses each legal request for which `why` returns a step, with that step.
     pub fn refusing(self, why: fn(&Value) -> Option<Step>) -> FakeProvider {
         self.shared.state().refuses = Some(why);
@@ -251,7 +270,8 @@ impl FakeProvider {
         self.env_for(Shape::Anthropic)
     }
 
-    /// Returns the environment that configures a program for this server and this shape.
+    /// Returns the environment that configures a program for this server and this shape. Requests ask for no cache, so that
+    /// tests of other things need not know its marks; the tests of the cache remove `CLAW_CACHE`.
     pub fn env_for(&self, shape: Shape) -> Vec<(String, String)> {
         let url = self.url();
         let vars = match shape {
@@ -259,6 +279,7 @@ impl FakeProvider {
                 ("ANTHROPIC_BASE_URL", url),
                 ("ANTHROPIC_API_KEY", API_KEY.to_owned()),
                 ("CLAW_PROVIDER", "anthropic".to_owned()),
+                ("CLAW_CACHE", "off".to_owned()),
             ],
             Shape::OpenAi => vec![
                 ("OPENAI_BASE_URL", format!("{url}/v1")),
@@ -341,6 +362,7 @@ struct Shared {
 struct State {
     window: Option<u64>,
     refuses: Option<fn(&Value) -> Option<Step>>,
+    cache: Option<cache::Cache>,
     steps: VecDeque<Step>,
     requests: Vec<Recorded>,
     stated: Vec<(String, Value)>,
@@ -387,11 +409,15 @@ impl Shared {
         let (act, violation) = match verdict {
             _ if scripted.is_some() => {
                 let body = serde_json::from_slice(&request.body).unwrap_or_default();
-                let asked = Asked { shape, body: &body, id };
+                let asked = Asked { shape, body: &body, id, cached: None };
                 (scripted.map_or(Act::Drop, |step| act(step, asked, None)), None)
             }
             Ok(task) => {
-                let asked = Asked { shape, body: &task.body, id };
+                let cached = match task.counts {
+                    true => None,
+                    false => state.cache.as_mut().map(|it| it.take(shape, &task.body)),
+                };
+                let asked = Asked { shape, body: &task.body, id, cached };
                 let window = window_for(asked, window);
                 if task.counts {
                     let count = json!({"input_tokens": shapes::count_tokens(shape, asked.body)});
@@ -496,6 +522,9 @@ fn judge(request: &Request, shape: Shape) -> Result<Task, Violation> {
         shapes::check_count(shape, &body, &request.body)?;
     } else {
         shapes::check(shape, &body, &request.body)?;
+        if shape == Shape::Anthropic {
+            cache::check(&body)?;
+        }
     }
     Ok(Task { body, counts })
 }

@@ -1,0 +1,189 @@
+//! Prompt caching: what requests ask for, what a session pays, and servers that refuse it. Issue 40.
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::{Value, json};
+
+use crate::common::provider::cache::Totals;
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::wire::{Front, Proxy, Signer};
+use crate::common::{AssertExt, Cmd, Sandbox};
+use crate::exec::tools;
+
+/// A tool with a result of about 250 tokens.
+const WORK: &str = "n=$(sed 's/[^0-9]//g'); i=0
+    while test $i -lt 20; do echo \"step $i of $n: compiled the module that has number $i\"; i=$((i+1)); done";
+
+const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
+
+/// Returns a sandbox with a tool and a system prompt of about 1200 tokens.
+fn sandbox() -> Sandbox {
+    let sandbox = tools(&[("work", WORK)]);
+    sandbox.write("box/work.json", r#"{"input_schema":{"type":"object"}}"#);
+    sandbox.write(
+        "system",
+        "Answer briefly, and use the tool to build what the user names. ".repeat(75),
+    );
+    sandbox
+}
+
+/// Returns a program that calls the provider's Messages API, with a cache as by default.
+fn program(sandbox: &Sandbox, provider: &FakeProvider, name: &str) -> Cmd {
+    let cmd = sandbox.cmd(name).envs(provider.env()).env_remove("CLAW_CACHE");
+    cmd.env("CLAW_SYSTEM", sandbox.path("system"))
+}
+
+/// Returns the prompt of a turn, about 80 tokens.
+fn prompt(turn: usize) -> String {
+    format!(
+        "Turn {turn}: {}",
+        "please look at the next part of the program and tell me. ".repeat(6)
+    )
+}
+
+/// Scripts the replies of a turn: every second turn calls the tool first.
+fn script(provider: &FakeProvider, turn: usize) {
+    if turn % 2 == 0 {
+        provider.script(Step::call(&format!("t{turn}"), "work", json!({ "n": turn })));
+    }
+    provider.script(Step::text(format!(
+        "Done with turn {turn}: {}",
+        "it works as it should. ".repeat(10)
+    )));
+}
+
+/// Checks that at least 90 % of the prompts came from the cache, for at most 1.15 times the ideal cost.
+#[track_caller]
+fn assert_paid_once(totals: Totals) {
+    let Totals { tokens, cost, ideal } = totals;
+    let share = tokens.read as f64 / tokens.prompt as f64;
+    assert!(share >= 0.9, "{:.1} % from the cache: {totals:?}", share * 100.0);
+    assert!(cost <= 1.15 * ideal, "{:.3} times the ideal cost: {totals:?}", cost / ideal);
+}
+
+#[test]
+fn audit_40_forty_turns_with_tools_and_a_compaction_are_paid_once() {
+    let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+    let compact = "claw-rebuild --meta -- s.jsonl | claw-compact --record | claw-append -- s.jsonl";
+    for turn in 1..=40 {
+        script(&provider, turn);
+        let cmd = program(&sandbox, &provider, "claw-turn").env("CLAW_WINDOW", "40000");
+        let cmd =
+            cmd.args(["--no-checkpoint", "--no-guard", "--tools", "box", "-m", &prompt(turn)]);
+        cmd.arg("s.jsonl").assert().success();
+        if turn == 25 {
+            let cmd = sandbox.sh(compact).envs(provider.env()).env_remove("CLAW_CACHE");
+            cmd.env("CLAW_WINDOW", "40000").assert().success();
+        }
+    }
+    provider.all_legal();
+    let requests = provider.requests();
+    assert_eq!(requests.len(), 61);
+    let summary =
+        requests.iter().filter(|it| !String::from_utf8_lossy(&it.body).contains("cache_control"));
+    assert_eq!(summary.count(), 1, "only the summary asks for no cache");
+    assert_paid_once(provider.cache_totals());
+}
+
+#[test]
+fn audit_40_a_chat_is_paid_once() {
+    let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+    let lines: String = (1..=40).map(|turn| prompt(turn) + "\n").collect();
+    (1..=40).for_each(|turn| script(&provider, turn));
+    let cmd = program(&sandbox, &provider, "claw-chat").env("CLAW_TOOLS", "box");
+    cmd.arg("--no-checkpoint").write_stdin(lines).assert().success();
+    provider.all_legal();
+    assert_paid_once(provider.cache_totals());
+}
+
+#[test]
+fn audit_40_without_a_cache_everything_is_paid_again() {
+    let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+    for turn in 1..=3 {
+        let cmd =
+            program(&sandbox, &provider, "claw-turn").args(["--no-checkpoint", "--cache", "off"]);
+        cmd.args(["-m", &prompt(turn), "s.jsonl"]).assert().success();
+    }
+    assert_eq!(provider.cache_totals().tokens.read, 0);
+    for request in provider.requests() {
+        assert!(request.system().is_string(), "the body is as before");
+    }
+}
+
+#[test]
+fn the_longer_lifetime_survives_a_pause() {
+    for (choice, read) in [("auto", false), ("1h", true)] {
+        let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+        for _ in 0..2 {
+            let cmd = program(&sandbox, &provider, "claw-call").args(["--cache", choice]);
+            cmd.write_stdin(HELLO).assert().success();
+            provider.later(600);
+        }
+        assert_eq!(provider.cache_totals().tokens.read > 0, read, "{choice}");
+    }
+}
+
+#[test]
+fn audit_40_openais_cache_is_found_by_the_key_of_the_session() {
+    let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+    let signer = Signer::new();
+    sandbox.write("ca.pem", signer.pem());
+    let front = Front::tls(&provider, signer.server("api.openai.com"));
+    let proxy = Proxy::to(front.address());
+    for turn in 1..=12 {
+        script(&provider, turn);
+        let cmd = sandbox.cmd("claw-turn").env("OPENAI_API_KEY", "test-key-1");
+        let cmd = cmd.env("CLAW_PROVIDER", "openai").env("CLAW_MODEL", "gpt-5.2");
+        let cmd = cmd.env("CLAW_SYSTEM", "system").env("CLAW_CA", sandbox.path("ca.pem"));
+        let cmd = cmd.env("HTTPS_PROXY", proxy.url()).env_remove("NO_PROXY");
+        let cmd = cmd.args(["--no-checkpoint", "--tools", "box", "-m", &prompt(turn), "s.jsonl"]);
+        cmd.assert().success();
+    }
+    provider.all_legal();
+    let requests = provider.requests();
+    let key = |at: usize| requests[at].json.as_ref().map(|it| it["prompt_cache_key"].clone());
+    assert!(key(0).is_some_and(|key| key.as_str().is_some_and(|key| key.len() == 16)));
+    assert!((1..requests.len()).all(|at| key(at) == key(0)));
+    let tokens = provider.cache_totals().tokens;
+    assert!(tokens.read as f64 >= 0.75 * tokens.prompt as f64, "{tokens:?}");
+}
+
+fn refuses_marks(body: &Value) -> Option<Step> {
+    let message = "messages.0.content.0.text.cache_control: Extra inputs are not permitted";
+    let refusal = || Step::error(400, "invalid_request_error", message);
+    body.to_string().contains("cache_control").then(refusal)
+}
+
+fn refuses_an_hour(body: &Value) -> Option<Step> {
+    let message = "tools.0.cache_control.ttl: Extra inputs are not permitted";
+    let refusal = || Step::error(400, "invalid_request_error", message);
+    body.to_string().contains("\"ttl\"").then(refusal)
+}
+
+#[test]
+fn a_server_that_refuses_the_marks_gets_them_once() {
+    for (refuses, args, says, stored) in [
+        (refuses_marks as fn(&Value) -> _, ["--cache", "auto"], "no prompt cache", "cache_control"),
+        (refuses_an_hour, ["--cache", "1h"], "the default lifetime of the cache", "long_cache"),
+    ] {
+        let (sandbox, provider) = (sandbox(), FakeProvider::new().refusing(refuses));
+        let call = || program(&sandbox, &provider, "claw-call").args(args).write_stdin(HELLO);
+        call().assert().success().stderr(contains(format!("trying again with {says}")));
+        assert_eq!(sandbox.read_json("state/refused.jsonl")[0]["refuses"], stored);
+        call().assert().success().stderr("");
+        assert_eq!(provider.requests().len(), 3, "{says}");
+    }
+}
+
+#[test]
+fn a_count_asks_for_no_cache_and_further_members_win() {
+    let (sandbox, provider) = (sandbox(), FakeProvider::new());
+    let run = program(&sandbox, &provider, "claw-call").arg("--count").write_stdin(HELLO);
+    run.assert().success();
+    assert!(!String::from_utf8_lossy(&provider.single_request().body).contains("cache_control"));
+    let own = r#"{"cache_control":{"type":"ephemeral","ttl":"1h"}}"#;
+    let run = program(&sandbox, &provider, "claw-call").args(["--dry-run", "--extra", own]);
+    let shown = run.write_stdin(HELLO).assert().success().stdout_text();
+    assert_eq!(shown.matches("cache_control").count(), 1, "{shown}");
+    assert!(predicate::str::contains(r#""ttl":"1h""#).eval(&shown));
+}
