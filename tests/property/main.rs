@@ -38,6 +38,7 @@ mod model;
 mod mutants;
 mod pairs;
 mod poisons;
+mod prefix;
 mod records;
 mod relay;
 /// The rules by which a provider refuses requests, implemented independently.
@@ -138,6 +139,23 @@ fn g1_g5_messages_are_accepted_and_nothing_is_lost() {
 #[test]
 fn o1_appended_records_only_extend_the_last_message() {
     holds(laws::appended_records_change_only_the_end);
+}
+
+#[test]
+fn audit_40_each_request_begins_with_the_one_before_it() {
+    let is_full = env::var_os("CLAW_TEST_FULL").is_some();
+    let cases = if is_full { SLOW_CASES_IN_FULL } else { CONVERSATIONS / 10 };
+    (0..cases).for_each(|seed| try_seed(prefix::is_stable, seed));
+}
+
+#[test]
+fn audit_40_repairs_keep_the_prefix() {
+    let is_full = env::var_os("CLAW_TEST_FULL").is_some();
+    for seed in 0..if is_full { CONVERSATIONS } else { CONVERSATIONS / 200 } {
+        if let Err(why) = prefix::is_stable_if_repaired(seed) {
+            panic!("seed {seed}: {why:.3000}");
+        }
+    }
 }
 
 #[test]
