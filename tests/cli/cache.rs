@@ -43,7 +43,7 @@ fn prompt(turn: usize) -> String {
 
 /// Scripts the replies of a turn: every second turn calls the tool first.
 fn script(provider: &FakeProvider, turn: usize) {
-    if turn % 2 == 0 {
+    if turn.is_multiple_of(2) {
         provider.script(Step::call(&format!("t{turn}"), "work", json!({ "n": turn })));
     }
     provider.script(Step::text(format!(
