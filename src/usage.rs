@@ -111,6 +111,14 @@ impl Counts {
         self.prompt().saturating_add(self.output)
     }
 
+    /// Returns the cost, rounded to a millionth, at these prices per million tokens: input, read from cache, written to cache,
+    /// output.
+    fn cost(&self, prices: [f64; 4]) -> f64 {
+        let tokens = [self.input, self.cache_read, self.cache_write, self.output];
+        let sum: f64 = tokens.iter().zip(prices).map(|(n, price)| *n as f64 * price).sum();
+        sum.round() / 1e6
+    }
+
     /// Adds the counts as members.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
@@ -181,9 +189,43 @@ pub struct Prices {
     pub cache_write: Option<f64>,
     /// The price of output.
     pub output: Option<f64>,
+    /// The prices of a call with a long prompt, if they are others.
+    pub above: Option<LongPrices>,
+}
+
+/// The prices of a call whose prompt is longer than a limit, per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LongPrices {
+    /// The limit, in tokens, cached ones included.
+    pub limit: u64,
+    /// The prices of input, input read from a cache, input written to one, and output.
+    pub prices: [f64; 4],
+}
+
+impl LongPrices {
+    /// Parses `LIMIT:INPUT:CACHE-READ:CACHE-WRITE:OUTPUT`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<LongPrices> {
+        let (limit, prices) = text.split_once(':')?;
+        let prices: Vec<f64> =
+            prices.split(':').map(|price| price.parse().ok()).collect::<Option<_>>()?;
+        let are_prices = prices.iter().all(|price| price.is_finite() && *price >= 0.0);
+        let limit = limit.parse().ok().filter(|limit| *limit > 0 && are_prices)?;
+        Some(LongPrices { limit, prices: prices.try_into().ok()? })
+    }
 }
 
 impl Prices {
+    /// Returns the cost of a call; `None` if the price of input or of output is unknown.
+    #[must_use]
+    pub fn cost(&self, counts: &Counts) -> Option<f64> {
+        let (input, output) = (self.input?, self.output?);
+        let usual =
+            [input, self.cache_read.unwrap_or(input), self.cache_write.unwrap_or(input), output];
+        let long = self.above.filter(|above| counts.prompt() > above.limit);
+        Some(counts.cost(long.map_or(usual, |above| above.prices)))
+    }
+
     /// Returns the prices, or `None` if none is given.
     ///
     /// # Errors
@@ -235,11 +277,7 @@ impl PriceTable {
             Some(begin) => model.starts_with(begin),
             None => model == row.model,
         };
-        let row = self.rows.iter().find(fits)?;
-        let tokens = [counts.input, counts.cache_read, counts.cache_write, counts.output];
-        let sum: f64 = tokens.iter().zip(row.prices).map(|(n, price)| *n as f64 * price).sum();
-        // Rounded to a millionth.
-        Some((sum / 1e6 * 1e6).round() / 1e6)
+        self.rows.iter().find(fits).map(|row| counts.cost(row.prices))
     }
 }
 
@@ -297,6 +335,20 @@ mod tests {
         }
         let most = r#"{"input_tokens":18446744073709551615,"output_tokens":1}"#;
         assert_eq!(Counts::read(most).map(|counts| counts.all()), Some(u64::MAX));
+    }
+
+    #[test]
+    fn a_long_prompt_has_prices_of_its_own() {
+        let above = LongPrices::parse("1000:6:0.6:7.5:22.5");
+        let prices = Prices { input: Some(3.0), output: Some(15.0), above, ..Prices::default() };
+        let of = |input, cache_read| Counts { input, cache_read, cache_write: 0, output: 100 };
+        assert_eq!(prices.cost(&of(500, 500)), Some(0.0045));
+        assert_eq!(prices.cost(&of(500, 600)), Some(0.00561));
+        assert_eq!(Prices { input: Some(3.0), ..Prices::default() }.cost(&of(1, 1)), None);
+        for bad in ["1000", "0:1:2:3:4", "1000:1:2:3", "1000:1:2:3:-4", "x:1:2:3:4", "1:1:2:3:4:5"]
+        {
+            assert_eq!(LongPrices::parse(bad), None, "{bad}");
+        }
     }
 
     #[test]

@@ -249,8 +249,8 @@ mod tests {
             ("gpt-4o-mini", Some(0.15)),
             ("gpt-4o-audio-preview", None),
             ("anthropic/claude-opus-4.5:free", None),
-            ("gpt-5.4-pro", None),
-            ("gemini-2.5-pro", None),
+            ("gpt-5.4-pro", Some(30.0)),
+            ("gemini-2.5-pro", Some(1.25)),
             ("my-model", None),
         ] {
             assert_eq!(input(name), price, "{name}");

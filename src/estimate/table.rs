@@ -2,7 +2,7 @@
 
 use super::images::ImageRule;
 use super::{Family, names};
-use crate::usage::Prices;
+use crate::usage::{LongPrices, Prices};
 
 /// A row.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,6 +99,7 @@ impl Columns {
             "input" => prices.input = price().ok_or_else(wrong)?,
             "output" => prices.output = price().ok_or_else(wrong)?,
             "cache-read" => prices.cache_read = price().ok_or_else(wrong)?,
+            "above" => prices.above = Some(LongPrices::parse(value).ok_or_else(wrong)?),
             "cache-write" => prices.cache_write = price().ok_or_else(wrong)?,
             _ => return Err(format!("there is no column '{column}'")),
         }
