@@ -3,14 +3,13 @@
 use crate::cli::model::ModelArgs;
 use crate::cli::read_file;
 use crate::estimate::{Budget, Refused};
-use crate::exec::tools::Directory;
+use crate::exec::tools::{Directory, why_invalid};
 use crate::exit::{Error, Exit, fail};
-use crate::input::line;
-use crate::json::{self, Object};
+use crate::json::Object;
 use crate::provider::cache::CacheChoice;
 use crate::provider::effort::Effort;
 use crate::provider::sampling;
-use crate::settings::values::{ExtraArg, positive};
+use crate::settings::values::{ExtraArg, positive, temperature};
 use std::path::PathBuf;
 
 /// The options for the context window and the maximum length of the answer.
@@ -125,11 +124,6 @@ pub struct BodyArgs {
     pub cache: CacheChoice,
 }
 
-fn temperature(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| (0.0..=2.0).contains(number));
-    number.ok_or_else(|| "not a number from 0 to 2; write a plain number, such as 0.7".to_owned())
-}
-
 impl BodyArgs {
     /// Reads the further members of the request body.
     ///
@@ -173,7 +167,7 @@ impl RequestArgs {
         };
         let tools = self.tools.as_ref().map(tools).transpose()?;
         if let (Some(tools), Some(path)) = (&tools, &self.tools)
-            && let Some(why) = why_tools_are_invalid(tools.trim())
+            && let Some(why) = why_invalid(tools.trim())
         {
             return fail(Exit::Data, format!("cannot use tools '{}': {why}", path.display()));
         }
@@ -182,15 +176,6 @@ impl RequestArgs {
             tools: tools.map(|text| text.trim().to_owned()),
         })
     }
-}
-
-/// Returns the reason why a list of tools is invalid, or `None` if it is valid.
-fn why_tools_are_invalid(text: &str) -> Option<String> {
-    if json::elements(text).is_none() {
-        return Some("not a JSON array; give a list of tools, or a directory of them".to_owned());
-    }
-    let is_too_deep = json::is_deeper(text, line::MAX_DEPTH);
-    is_too_deep.then(|| format!("nested more than {} levels deep", line::MAX_DEPTH))
 }
 
 /// The option for the record of a refused request.

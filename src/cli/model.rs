@@ -96,14 +96,12 @@ impl ModelArgs {
         Ok(windows::combined(answered, table, refused))
     }
 
-    /// Returns true if the provider should be asked for the window: it was not asked in the last week. The window is also
-    /// due if it is wanted for a turn that knows none.
+    /// Returns true if the provider was not asked for the window in the last week.
     ///
     /// # Errors
     /// Fails as [`ModelArgs::window`] does.
     pub fn is_window_due(&self) -> anyhow::Result<bool> {
-        let answered = self.stated_window(Source::Answer, None)?;
-        let now = now()?;
+        let (answered, now) = (self.stated_window(Source::Answer, None)?, now()?);
         Ok(answered.is_none_or(|it| now - it.ts > windows::ASK_AGAIN))
     }
 

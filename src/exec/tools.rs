@@ -1,6 +1,7 @@
 //! A directory of tools: for each tool an executable, and next to it a file with its definition for the model.
 
 use crate::exit::{Error, Exit, fail};
+use crate::input::line;
 use crate::json::write::{Members, list};
 use crate::json::{self, Object};
 use anyhow::Context;
@@ -110,6 +111,16 @@ fn definition(name: &str, path: &Path) -> anyhow::Result<String> {
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain)
+}
+
+/// Returns the reason why a list of tools is invalid, or `None` if it is valid.
+#[must_use]
+pub fn why_invalid(text: &str) -> Option<String> {
+    if json::elements(text).is_none() {
+        return Some("not a JSON array; give a list of tools, or a directory of them".to_owned());
+    }
+    let is_too_deep = json::is_deeper(text, line::MAX_DEPTH);
+    is_too_deep.then(|| format!("nested more than {} levels deep", line::MAX_DEPTH))
 }
 
 #[cfg(test)]

@@ -101,8 +101,8 @@ impl<'r> ModelRequest<'r, '_> {
     #[must_use]
     pub fn wanted_cache(&self) -> Option<Cache<'r>> {
         let wanted = self.cache?;
-        let refused = wanted.features().filter(|feature| self.without.has(*feature));
-        refused.fold(Some(wanted), |cache, feature| cache?.without(feature))
+        let mut refused = wanted.features().filter(|feature| self.without.has(*feature));
+        refused.try_fold(wanted, |cache, feature| cache.without(feature))
     }
 
     /// Returns those features of the request that models may refuse and without which it can be sent. With tools in the

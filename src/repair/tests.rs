@@ -158,7 +158,7 @@ fn check(bytes: &[u8]) -> Result<Vec<String>, String> {
         .collect();
     let shown = format!("{lines:#?}\n{}", String::from_utf8_lossy(&text));
     let again = repaired(&text).edits;
-    if again != [] {
+    if !again.is_empty() {
         return Err(format!("a second repair changes it: {again:#?}\n{shown}"));
     }
     let source = crate::dialect::open(input(&text), &crate::dialect::Choice::default());
@@ -294,14 +294,14 @@ const DAMAGES: &[(&str, Damage)] = &[
         true
     }),
     ("same-call-id-twice", |_, lines| {
-        for at in 0..lines.len() {
-            lines[at] = lines[at].replace("\"c2\"", "\"c1\"");
+        for line in lines.iter_mut() {
+            *line = line.replace("\"c2\"", "\"c1\"");
         }
         true
     }),
     ("call-id-with-odd-characters", |_, lines| {
-        for at in 0..lines.len() {
-            lines[at] = lines[at].replace("\"c2\"", "\"functions.read:2\"");
+        for line in lines.iter_mut() {
+            *line = line.replace("\"c2\"", "\"functions.read:2\"");
         }
         true
     }),
@@ -463,12 +463,8 @@ fn each_damage_is_repaired_for_each_program() {
                 Ok(edits) if edits.is_empty() => {
                     faults.push(format!("{whose:?} {name}: not found"))
                 }
-                Ok(edits) => {
-                    println!("{whose:?} {name}: {edits:#?}");
-                    faults.extend(
-                        lost.map(|text| format!("{whose:?} {name}: loses '{text}'\n{texts}")),
-                    );
-                }
+                Ok(_) => faults
+                    .extend(lost.map(|text| format!("{whose:?} {name}: loses '{text}'\n{texts}"))),
                 Err(why) => faults.push(format!("{whose:?} {name}: {why}")),
             }
         }

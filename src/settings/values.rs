@@ -41,6 +41,15 @@ pub fn positive(text: &str) -> Result<u64, ParseIntError> {
     text.parse().map(NonZeroU64::get)
 }
 
+/// Parses a sampling temperature.
+///
+/// # Errors
+/// Fails unless it is a number from 0 to 2.
+pub fn temperature(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=2.0).contains(number));
+    number.ok_or_else(|| "not a number from 0 to 2; write a plain number, such as 0.7".to_owned())
+}
+
 /// Parses a length of time in seconds, which may have a fraction.
 ///
 /// # Errors

@@ -148,3 +148,16 @@ fn both_implementations_sync_a_file_system() {
     linux::sync_file_system(&file).unwrap();
     portable::sync_file_system(&file).unwrap();
 }
+
+#[test]
+fn only_the_linux_implementation_knows_who_has_a_file_open() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut other = Command::new("sleep");
+    let mut other = other.arg("60").stdin(file.reopen().unwrap()).spawn().unwrap();
+    let process = Pid::from_raw(i32::try_from(other.id()).unwrap()).unwrap();
+    assert_eq!(linux::holders(file.path()), [process]);
+    assert!(portable::holders(file.path()).is_empty());
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(linux::holders(file.path()).is_empty());
+}

@@ -107,10 +107,7 @@ fn prompt(
     let fitted = fit::fit(protocol, model, messages, Some(TOOLS));
     let author = Author::new(protocol.name(), "https://example.com", model);
     let mut request = ModelRequest {
-        effort: None,
-        betas: "",
         author: Some(&author),
-        cache: None,
         model,
         max_tokens: 1000 + choices.below(1000) as u64,
         max_tokens_name: "max_tokens",
@@ -119,7 +116,7 @@ fn prompt(
         messages: &fitted.messages,
         stream: choices.one_in(2),
         window: choices.one_in(2).then_some(100_000),
-        extra: None,
+        ..ModelRequest::default()
     };
     let body = protocol.body(&request);
     let provider =
