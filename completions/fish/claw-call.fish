@@ -21,6 +21,10 @@ medium\t'Some'
 high\t'Much'
 xhigh\t'Very much'
 max\t'As much as possible'"
+complete -c claw-call -l thinking-budget -d 'The most tokens that the model thinks before it answers' -r -f
+complete -c claw-call -l cache -d 'Use of the provider\'s prompt cache' -r -f -a "auto\t'Use the provider\'s prompt cache, with its default lifetime'
+off\t'Ask for no cache'
+1h\t'Use the cache with the longer lifetime, an hour at Anthropic, for which writing costs more'"
 complete -c claw-call -l stream -d 'Stream the answer, and show its text as it arrives: on standard error, in FILE, or with - on standard output' -r -F
 complete -c claw-call -l reply -d 'Write the records to FILE instead of standard output' -r -F
 complete -c claw-call -l classify -d 'Classify an answer with HTTP status STATUS whose body is the input, without sending anything' -r -f
@@ -57,6 +61,7 @@ complete -c claw-call -l dry-run -d 'Write the request body and report the addre
 complete -c claw-call -l count -d 'Write the number of tokens that the provider counts in the request, without asking for a reply'
 complete -c claw-call -l list-models -d 'List the models that the provider offers, as JSON lines, instead of a call'
 complete -c claw-call -l ask-window -d 'Ask the provider for the window of the model, and store it for all programs, instead of a call'
+complete -c claw-call -l compact -d 'Ask for the provider\'s own summary of the messages instead of a reply'
 complete -c claw-call -l insecure-http -d 'Allow plain HTTP to other machines; the key is sent unencrypted'
 complete -c claw-call -l detect-truncation -d 'Treat an answer from Ollama as an overflow if it reports far fewer prompt tokens than estimated'
 complete -c claw-call -s h -l help -d 'Print help (see more with \'--help\')'

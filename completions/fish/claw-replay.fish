@@ -113,6 +113,9 @@ high\t'Much'
 xhigh\t'Very much'
 max\t'As much as possible'"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l thinking-budget -d 'The most tokens that the model thinks before it answers' -r -f
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l cache -d 'Use of the provider\'s prompt cache' -r -f -a "auto\t'Use the provider\'s prompt cache, with its default lifetime'
+off\t'Ask for no cache'
+1h\t'Use the cache with the longer lifetime, an hour at Anthropic, for which writing costs more'"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l limit-turns -d 'Keep only the last N turns' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l record -d 'Record each exchange with the provider in directory DIR' -r -f -a "(for word in (commandline -opc)[2..]; claw-session history --ids -n 1000 -- $word 2>/dev/null; and break; end)"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l replay -d 'Answer from the recordings in directory DIR, without a network connection' -r -f -a "(__fish_complete_directories)"

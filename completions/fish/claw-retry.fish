@@ -33,6 +33,9 @@ high\t'Much'
 xhigh\t'Very much'
 max\t'As much as possible'"
 complete -c claw-retry -l thinking-budget -d 'The most tokens that the model thinks before it answers' -r -f
+complete -c claw-retry -l cache -d 'Use of the provider\'s prompt cache' -r -f -a "auto\t'Use the provider\'s prompt cache, with its default lifetime'
+off\t'Ask for no cache'
+1h\t'Use the cache with the longer lifetime, an hour at Anthropic, for which writing costs more'"
 complete -c claw-retry -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
 complete -c claw-retry -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
 complete -c claw-retry -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f

@@ -31,13 +31,17 @@ medium\t'Some'
 high\t'Much'
 xhigh\t'Very much'
 max\t'As much as possible'"
+complete -c claw-turn -l thinking-budget -d 'The most tokens that the model thinks before it answers' -r -f
+complete -c claw-turn -l cache -d 'Use of the provider\'s prompt cache' -r -f -a "auto\t'Use the provider\'s prompt cache, with its default lifetime'
+off\t'Ask for no cache'
+1h\t'Use the cache with the longer lifetime, an hour at Anthropic, for which writing costs more'"
 complete -c claw-turn -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
 complete -c claw-turn -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
 complete -c claw-turn -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
 complete -c claw-turn -l limit-turns -d 'Keep only the last N turns' -r -f
 complete -c claw-turn -l max-rounds -d 'Maximum number of rounds of tool calls in a turn' -r -f
 complete -c claw-turn -l fallback -d 'Source of the summary if no model makes one (default: local, then --emergency)' -r -f -a "local\t'Extract the summary from the messages, without a model'"
-complete -c claw-turn -l via -d 'Model that writes summaries: PROVIDER:MODEL, or main for the conversation\'s; may be repeated' -r -f
+complete -c claw-turn -l via -d 'Source of summaries: PROVIDER:MODEL, main for the conversation\'s model, or provider for its server\'s own; may be repeated' -r -f
 complete -c claw-turn -l ollama-model -d 'Ollama model to ask first for summaries, unless --via is given' -r -f
 complete -c claw-turn -l ollama-url -d 'Address of the server of --ollama-model (default: OLLAMA_HOST)' -r -f
 complete -c claw-turn -l ollama-timeout -d 'Longest wait for an answer from --ollama-model, in seconds' -r -f

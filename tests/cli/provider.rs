@@ -493,8 +493,8 @@ fn required_members_are_checked_with_their_types() {
 
 #[test]
 fn blocks_have_known_types_and_fit_the_role() {
-    let odd = user_blocks(json!([{"type": "compaction"}]));
-    let why = "messages.0.content.0: Input tag 'compaction' found using 'type' does not match any \
+    let odd = user_blocks(json!([{"type": "odd"}]));
+    let why = "messages.0.content.0: Input tag 'odd' found using 'type' does not match any \
                of the expected tags: 'text', 'image', 'document', 'tool_use', 'tool_result', \
                'thinking', 'redacted_thinking', 'server_tool_use', 'web_search_tool_result', \
                'code_execution_tool_result'";

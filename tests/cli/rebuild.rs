@@ -140,9 +140,10 @@ fn fixtures() -> Vec<(String, String)> {
         let path = entry.expect("a readable directory").into_path();
         let name =
             path.strip_prefix(data()).expect("a path in the directory").display().to_string();
-        // golden/ has messages, recall/ has long conversations without anything unusual, and compactions cover most of
-        // show/.
-        let is_other = ["golden", "recall", "show"].iter().any(|other| name.starts_with(other));
+        // golden/ has messages, dialects/ has sessions of other programs, recall/ has long conversations without anything
+        // unusual, and compactions cover most of show/.
+        let is_other =
+            ["golden", "dialects", "recall", "show"].iter().any(|other| name.starts_with(other));
         if name.ends_with(".jsonl") && !is_other {
             all.push((name, fs::read_to_string(&path).expect("a transcript")));
         }

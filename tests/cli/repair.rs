@@ -64,6 +64,7 @@ fn a_repaired_copy_is_written_beside_the_original() {
     repair(&sandbox, &[FILE]).code(74).stderr(contains("it exists; move or remove it first"));
     fs::rename(sandbox.path("s.jsonl.repaired"), sandbox.path("r.jsonl")).unwrap();
     repair(&sandbox, &["--dry-run", "r.jsonl"]).success().stdout("");
+    fs::set_permissions(sandbox.path("r.jsonl"), fs::Permissions::from_mode(0o600)).unwrap();
     sandbox.cmd("claw-check").arg("r.jsonl").assert().success().stdout("");
     assert!(!sandbox.exists("r.jsonl.repaired"));
 }
