@@ -187,3 +187,16 @@ fn a_count_asks_for_no_cache_and_further_members_win() {
     assert_eq!(shown.matches("cache_control").count(), 1, "{shown}");
     assert!(predicate::str::contains(r#""ttl":"1h""#).eval(&shown));
 }
+
+#[test]
+fn recordings_without_a_cache_are_replayed_to_requests_with_one() {
+    let (sandbox, provider) = (sandbox(), FakeProvider::new());
+    provider.script(Step::text("Recorded."));
+    let call = |options: &[&str]| {
+        program(&sandbox, &provider, "claw-call").args(options).write_stdin(HELLO).assert()
+    };
+    call(&["--cache", "off", "--record", "tapes"]).success();
+    call(&["--replay", "tapes"]).success().stdout(contains("Recorded."));
+    call(&["--replay", "tapes", "--max-tokens", "77"]).code(8);
+    assert_eq!(provider.requests().len(), 1);
+}
