@@ -290,7 +290,7 @@ fn a_conversation_keeps_all_while_its_protocol_changes_at_every_turn() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
     let seeds: Vec<u64> = match env::var("CLAW_TEST_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => vec![seed],
-        None => (0..if is_full { 2_000 } else { 40 }).collect(),
+        None => (0..if is_full { 2_000 } else { 20 }).collect(),
     };
     for seed in seeds {
         if let Err(why) = relay::keeps_all(seed) {
