@@ -2,10 +2,10 @@
 //!
 //! Anthropic has blocks for it in the content of a message. The items of the Responses API, the parts of Gemini and the members of
 //! their answers are in blocks of the type `reasoning`, which go back only to the model that wrote them. Another model gets
-//! [`text`]. It depends on the block alone, so that a request begins like the one before it.
+//! `text`. It depends on the block alone, so that a request begins like the one before it.
 //!
 //! The types are those of anthropic 2.14.0, openai 3.57.0 and google-genai 3.6.1 (27 November 2026). Their members have few
-//! names, so an unknown tool is read like a known one; see [`reading`].
+//! names, so an unknown tool is read like a known one; see `reading`.
 
 mod anthropic;
 mod gemini;

@@ -1,7 +1,7 @@
 //! The models that a provider offers: the questions to ask it, and what its answers say about a model.
 //!
-//! Providers agree on a list of models, and on little else: each has its own names for the window. [`WINDOWS`] and
-//! [`OUTPUTS`] are the table of these names. A server for one model (llama.cpp) states its window elsewhere, so there
+//! Providers agree on a list of models, and on little else: each has its own names for the window. `WINDOWS` and
+//! `OUTPUTS` are the table of these names. A server for one model (llama.cpp) states its window elsewhere, so there
 //! are further questions for servers whose list states none.
 
 use crate::estimate::models;

@@ -1,15 +1,15 @@
 //! Repairs the session of another program where it lies: a file in, the changes of its lines out.
 //!
-//! A session is stuck if its program sends, after each resume, a request that a provider refuses. [`repair`] finds what
+//! A session is stuck if its program sends, after each resume, a request that a provider refuses. `repair` finds what
 //! would be refused or lost, and changes as little as possible so that *that program* can go on: lines that are right keep
-//! their bytes. The stages are the same for all programs; a file for each ([`claude_code`], [`codex`], [`pi`], [`claw0`])
+//! their bytes. The stages are the same for all programs; a file for each (`claude_code`, `codex`, `pi`, `claw0`)
 //! knows its records.
 //!
-//! 1. [`lines`]: bytes and torn lines.
+//! 1. `lines`: bytes and torn lines.
 //! 2. The header, if the program needs one.
-//! 3. [`links`]: ids and parents of a tree.
-//! 4. [`blocks`]: texts, media, thinking and calls in the records that are sent.
-//! 5. [`pairs`]: calls and their results.
+//! 3. `links`: ids and parents of a tree.
+//! 4. `blocks`: texts, media, thinking and calls in the records that are sent.
+//! 5. `pairs`: calls and their results.
 //!
 //! The stages are repeated until nothing changes, so a repaired session is never changed again.
 
