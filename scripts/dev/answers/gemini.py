@@ -315,6 +315,7 @@ def by_us(records):
                 if "thoughtSignature" in part:
                     part["thoughtSignature"] = base64.b64decode(part["thoughtSignature"]).hex()
                 kept.append(["part", part])
-            else:
+            elif "thoughtSignature" in block:
+                # Blocks with the sources of an answer have none; unit tests check these.
                 kept.append(["signature", base64.b64decode(block["thoughtSignature"]).hex()])
     return {"calls": calls, "kept": kept, "usage": records[0]["usage"], "stop": records[0]["stop_reason"]}

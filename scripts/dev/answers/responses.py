@@ -419,9 +419,14 @@ def summary(answer):
             for said in item.content:
                 add_text(kept, said.text if said.type == "output_text" else said.refusal)
                 stop = "refusal" if said.type == "refusal" else stop
-        elif item.type == "function_call":
-            calls.append([item.name, item.call_id, item.arguments])
+                cited = [it.to_dict(mode="json") for it in getattr(said, "annotations", None) or []]
+                kept += [["own", {"annotations": cited, "id": item.id}]] if cited else []
+        elif item.type in ("function_call", "custom_tool_call"):
+            # The input of a custom tool is text.
+            is_custom = item.type == "custom_tool_call"
+            calls.append([item.name, item.call_id, json.dumps({"input": item.input}) if is_custom else item.arguments])
             more = {name: value for name, value in item.to_dict(mode="json").items() if name in CALL_MEMBERS}
+            more |= {"type": item.type} if is_custom else {}
             kept += [["own", {"call": more}]] if more else []
             kept.append(["call", item.call_id])
         else:
