@@ -41,7 +41,8 @@ fn cache<'k>(protocol: Protocol, model: &str, choices: &mut Choices) -> Option<C
     Cache::of(choice, (provider, protocol), base, model, Some("0123456789abcdef"))
 }
 
-/// Writes the bodies for this many sessions to a file in `directory` for each protocol, one on each line.
+/// Writes the bodies for this many sessions, those for Anthropic without a temperature, which its older models take and its
+/// package (anthropic 2.14.0) no longer knows, to a file in `directory` for each protocol, one on each line.
 pub fn write(directory: &Path, sessions: u64) -> std::io::Result<()> {
     let open = |(protocol, _): &(Protocol, _)| {
         File::create(directory.join(format!("{}.jsonl", protocol.name()))).map(BufWriter::new)
@@ -66,7 +67,8 @@ pub fn write(directory: &Path, sessions: u64) -> std::io::Result<()> {
         for ((protocol, model), out) in PROTOCOLS.iter().zip(&mut files) {
             let fitted = fit::fit(*protocol, model, &messages, Some(&tools));
             let request = ModelRequest {
-                temperature: [None, Some(0.5)][choices.below(2)],
+                temperature: [None, Some(0.5)][choices.below(2)]
+                    .filter(|_| *protocol != Protocol::Anthropic),
                 effort: [None, Some(Effort::Low), Some(Effort::Max)][choices.below(3)],
                 without: Features::default(),
                 thinking_budget: [None, Some(0), Some(2000)][choices.below(3)],
