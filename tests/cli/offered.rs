@@ -176,3 +176,23 @@ fn ollama_states_what_the_definition_of_a_model_asks_for() {
     let request = server.single_request();
     assert_eq!(request.json.unwrap()["options"]["num_ctx"], 8192);
 }
+
+#[test]
+fn an_answer_that_never_ends_does_not_keep_the_turn_from_its_call() {
+    let sandbox = Sandbox::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        use std::io::Write;
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 999999\r\n\r\n");
+        while stream.write_all(b" ").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let ask = sandbox.cmd("claw-call").args(["--ask-window", "--deadline", "0.5"]);
+    let ask = ask.env("CLAW_PROVIDER", "openai").env("OPENAI_BASE_URL", url).env("CLAW_MODEL", "m");
+    let run = ask.timeout(Duration::from_secs(20)).assert().code(69);
+    assert!(run.stderr_text().contains("no complete answer about models in time"), "{run}");
+    assert!(!sandbox.exists("state/windows.jsonl"), "nothing is stored");
+}

@@ -122,7 +122,15 @@ impl<'e> Asked<'e> {
 
     /// Returns what the provider says about a model: in its list, else elsewhere. The window is missing if it says nothing.
     fn about(&self, name: &str) -> anyhow::Result<Offered> {
-        let listed = self.list()?.unwrap_or_default();
+        let listed = match self.list()? {
+            Ok(listed) => listed,
+            // A server without a list states no window there. Any other failure says nothing about the window.
+            Err(failure) if matches!(failure.status, None | Some(404 | 405 | 501)) => Vec::new(),
+            Err(failure) => {
+                let text = format!("cannot ask for the window: {}", failure.final_message());
+                return fail(failure.exit(), self.endpoint.without_key(&text));
+            }
+        };
         let listed = offered::find(&listed, name);
         if let Some(found) = listed.filter(|it| it.window.is_some()) {
             return Ok(Offered { model: name.to_owned(), ..found.clone() });
@@ -152,16 +160,22 @@ impl<'e> Asked<'e> {
             timeout: left.into_iter().chain([self.timeout]).min().unwrap_or(self.timeout),
             certificates: self.endpoint.certificates().map(<[u8]>::to_vec),
         };
+        // An answer may arrive in pieces for ever.
+        let end = self.until.or_else(|| Instant::now().checked_add(self.timeout));
+        let is_over = || end.is_some_and(|end| Instant::now() >= end);
         let (mut status, mut body) = (0, Vec::new());
         let sent = http::send(request, |part| {
             match part {
                 AnswerPart::Head(code, _) => status = code,
                 AnswerPart::Body(piece) => body.extend_from_slice(&piece),
             }
-            body.len() <= MAX_ANSWER
+            body.len() <= MAX_ANSWER && !is_over()
         });
         if let Err(failure) = sent {
             return fail(failure.exit(), self.endpoint.without_key(&failure.message));
+        }
+        if is_over() {
+            return fail(Exit::Unavailable, "no complete answer about models in time");
         }
         if body.len() > MAX_ANSWER {
             let text = format!("the list of models is larger than {MAX_ANSWER} bytes");
