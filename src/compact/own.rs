@@ -23,7 +23,7 @@ impl OwnSummary {
     /// Reads the record that `claw-call --compact` wrote.
     ///
     /// # Errors
-    /// Returns the reason if there is no summary in it.
+    /// Returns the reason if the records have no summary.
     pub fn read(records: &str) -> Result<OwnSummary, String> {
         let line = records.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let record = Object::parse(line).map_err(|_| "it is not a record".to_owned())?;

@@ -27,7 +27,7 @@ pub enum Source {
     Answer,
 }
 
-/// What a provider stated.
+/// A statement of a provider about a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stated {
     /// The window in tokens; `None` if the provider was asked, and states none.

@@ -1,4 +1,4 @@
-//! What a provider's own tools did, and the sources that it cites: read from the blocks that keep it, and written as text.
+//! The work of a provider's own tools, and the sources that it cites: read from the blocks that keep it, and written as text.
 //!
 //! Anthropic has blocks for it in the content of a message. The items of the Responses API, the parts of Gemini and the members of
 //! their answers are in blocks of the type `reasoning`, which go back only to the model that wrote them. Another model gets

@@ -183,8 +183,9 @@ fn an_answer_that_never_ends_does_not_keep_the_turn_from_its_call() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || {
-        use std::io::Write;
+        use std::io::{Read, Write};
         let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 999999\r\n\r\n");
         while stream.write_all(b" ").is_ok() {
             std::thread::sleep(Duration::from_millis(20));

@@ -171,11 +171,11 @@ impl<'e> Asked<'e> {
             }
             body.len() <= MAX_ANSWER && !is_over()
         });
-        if let Err(failure) = sent {
-            return fail(failure.exit(), self.endpoint.without_key(&failure.message));
-        }
         if is_over() {
             return fail(Exit::Unavailable, "no complete answer about models in time");
+        }
+        if let Err(failure) = sent {
+            return fail(failure.exit(), self.endpoint.without_key(&failure.message));
         }
         if body.len() > MAX_ANSWER {
             let text = format!("the list of models is larger than {MAX_ANSWER} bytes");
@@ -202,7 +202,7 @@ impl Answer {
     fn failure(&self, rows: &Rows) -> anyhow::Result<Failure> {
         let body = self.text.as_bytes();
         Ok(match self.is_success() {
-            true => Failure::unreachable("the answer is no list of models; check --base-url"),
+            true => Failure::unreachable("the answer is not a list of models"),
             false => Failure::classify(self.status, &|_| None, body, now()?, rows),
         })
     }
