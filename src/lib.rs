@@ -45,8 +45,9 @@ pub mod rules; // what a provider accepts
 pub mod messages; // records → messages (rebuild)
 pub mod lint; // a transcript → findings
 pub mod repair; // a session of another program → the edits that make it usable again
-pub mod usage; // the tokens that providers counted, and their cost
+pub mod usage; // the tokens that providers counted, and the prices of a model
 pub mod estimate; // messages → tokens; the only module that counts them
+pub mod cost; // the prices of models, the bill for calls, and the moment at which a cut pays
 pub mod truncate; // messages → smaller messages, by shortening tool results
 pub mod compact; // messages → a cut, a summary request, and messages with the summary in place of the old ones
 pub mod guard; // a refusal → the stage that may cure it

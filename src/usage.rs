@@ -1,8 +1,6 @@
-//! Token usage as providers report it, under their various names, and its cost.
+//! Token usage as providers report it, under their various names, and the prices of a model.
 //!
-//! A reply's record keeps the usage exactly as the provider sent it; this module only reads it. Prices come
-//! from the user's table. A model that is not in it has no known price, which is different from a price of
-//! zero.
+//! A reply's record keeps the usage exactly as the provider sent it; this module only reads it.
 
 use crate::finding::Place;
 use crate::id;
@@ -12,6 +10,7 @@ use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Add;
 
 /// Adds up two usage objects. Numbers with the same name are added; of other members with the same name, the
 /// later object's is kept.
@@ -105,6 +104,12 @@ impl Counts {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
+    /// Returns the same tokens as if no prompt were cached.
+    #[must_use]
+    pub fn without_cache(&self) -> Counts {
+        Counts { input: self.prompt(), output: self.output, ..Counts::default() }
+    }
+
     /// Returns all tokens of the prompt and the answer.
     #[must_use]
     pub fn all(&self) -> u64 {
@@ -127,6 +132,19 @@ impl Counts {
             .number("cache_read", self.cache_read)
             .number("cache_write", self.cache_write)
             .number("output", self.output)
+    }
+}
+
+impl Add for Counts {
+    type Output = Counts;
+
+    fn add(self, other: Counts) -> Counts {
+        Counts {
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            output: self.output.saturating_add(other.output),
+        }
     }
 }
 
@@ -169,12 +187,7 @@ impl Calls {
     /// Returns the total of all calls.
     #[must_use]
     pub fn total(&self) -> Counts {
-        self.each().fold(Counts::default(), |sum, (_, own)| Counts {
-            input: sum.input.saturating_add(own.input),
-            cache_read: sum.cache_read.saturating_add(own.cache_read),
-            cache_write: sum.cache_write.saturating_add(own.cache_write),
-            output: sum.output.saturating_add(own.output),
-        })
+        self.each().fold(Counts::default(), |sum, (_, own)| sum + *own)
     }
 }
 
@@ -219,11 +232,17 @@ impl Prices {
     /// Returns the cost of a call; `None` if the price of input or of output is unknown.
     #[must_use]
     pub fn cost(&self, counts: &Counts) -> Option<f64> {
-        let (input, output) = (self.input?, self.output?);
-        let usual =
-            [input, self.cache_read.unwrap_or(input), self.cache_write.unwrap_or(input), output];
+        let usual = self.all()?;
         let long = self.above.filter(|above| counts.prompt() > above.limit);
         Some(counts.cost(long.map_or(usual, |above| above.prices)))
+    }
+
+    /// Returns the prices of input, input read from a cache, input written to one, and output; `None` if that of input or of
+    /// output is unknown. Those of the cache are by default that of input.
+    #[must_use]
+    pub fn all(&self) -> Option<[f64; 4]> {
+        let (input, output) = (self.input?, self.output?);
+        Some([input, self.cache_read.unwrap_or(input), self.cache_write.unwrap_or(input), output])
     }
 
     /// Returns the prices, or `None` if none is given.
@@ -237,56 +256,6 @@ impl Prices {
             _ => Err("prices, but not for both input and output"),
         }
     }
-}
-
-/// Prices of models.
-#[derive(Clone, Debug, Default)]
-pub struct PriceTable {
-    rows: Vec<PriceRow>,
-}
-
-#[derive(Clone, Debug)]
-struct PriceRow {
-    /// The model's name, or a prefix that ends in a star.
-    model: String,
-    /// Prices per million tokens: input, read from cache, written to cache, output.
-    prices: [f64; 4],
-}
-
-impl PriceTable {
-    /// Reads a table. Each line has a model's name (or a prefix and `*`) and four prices per million tokens:
-    /// for input, tokens read from a cache, tokens written to a cache, and output, all in the same currency.
-    /// Blank lines and lines that begin with `#` are skipped. The first matching row applies.
-    ///
-    /// # Errors
-    /// If a line is invalid; the message has its number.
-    pub fn read(text: &str) -> Result<PriceTable, String> {
-        let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-        let row = |(number, line)| {
-            row(line)
-                .ok_or_else(|| format!("line {number} is not a model and four prices: '{line}'"))
-        };
-        Ok(PriceTable { rows: lines.map(row).collect::<Result<_, _>>()? })
-    }
-
-    /// Returns the cost of these tokens; `None` if the model has no price.
-    #[must_use]
-    pub fn cost(&self, model: &str, counts: &Counts) -> Option<f64> {
-        let fits = |row: &&PriceRow| match row.model.strip_suffix('*') {
-            Some(begin) => model.starts_with(begin),
-            None => model == row.model,
-        };
-        self.rows.iter().find(fits).map(|row| counts.cost(row.prices))
-    }
-}
-
-fn row(line: &str) -> Option<PriceRow> {
-    let mut words = line.split_whitespace();
-    let model = words.next()?.to_owned();
-    let prices: Vec<f64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
-    let are_prices = prices.iter().all(|price| price.is_finite() && *price >= 0.0);
-    Some(PriceRow { model, prices: prices.try_into().ok()? }).filter(|_| are_prices)
 }
 
 #[cfg(test)]
@@ -348,22 +317,6 @@ mod tests {
         for bad in ["1000", "0:1:2:3:4", "1000:1:2:3", "1000:1:2:3:-4", "x:1:2:3:4", "1:1:2:3:4:5"]
         {
             assert_eq!(LongPrices::parse(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn r3_a_model_without_a_price_is_not_free() {
-        let table =
-            PriceTable::read("# prices\nclaude-x  3 0.3 3.75 15\nlocal* 0 0 0 0\n").unwrap();
-        let counts =
-            Counts { input: 1_000_000, cache_read: 1_000_000, cache_write: 0, output: 1000 };
-        assert_eq!(table.cost("claude-x", &counts), Some(3.315));
-        assert_eq!(table.cost("local-7b", &counts), Some(0.0));
-        assert_eq!(table.cost("claude-y", &counts), None);
-        for bad in
-            ["claude-x 3 0.3 3.75", "claude-x 3 x 3 4", "m 1 2 3 -4", "m 1 2 3 4 5", "m 1 2 3 inf"]
-        {
-            assert!(PriceTable::read(bad).is_err(), "{bad}");
         }
     }
 }

@@ -31,9 +31,9 @@ complete -c claw-call -l classify -d 'Classify an answer with HTTP status STATUS
 complete -c claw-call -l failures -d 'File with further rows for the failure table' -r -F
 complete -c claw-call -l header -d 'Header of the answer to classify, as \'name: value\'; may be repeated' -r -f
 complete -c claw-call -l failure -d 'Write the error record of a failed call to FILE' -r -F
-complete -c claw-call -l prices -d 'File of prices, one model per line; the cost of each reply is reported' -r -F
+complete -c claw-call -l prices -d 'File of prices, one model per line, which wins over the table of models; the cost of each reply is reported' -r -F
 complete -c claw-call -l max-total -d 'Refuse a call that would take the session above this many tokens' -r -f
-complete -c claw-call -l max-cost -d 'Refuse a call that would take the session above this cost; needs --prices' -r -f
+complete -c claw-call -l max-cost -d 'Refuse a call that would take the session above this cost' -r -f
 complete -c claw-call -l spent -d 'Transcript whose calls count towards the limits; may be repeated (default: CLAW_SESSION)' -r -F
 complete -c claw-call -l record -d 'Record each exchange with the provider in directory DIR' -r -f -a "(for word in (commandline -opc)[2..]; claw-session history --ids -n 1000 -- $word 2>/dev/null; and break; end)"
 complete -c claw-call -l replay -d 'Answer from the recordings in directory DIR, without a network connection' -r -f -a "(__fish_complete_directories)"

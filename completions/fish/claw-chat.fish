@@ -60,9 +60,9 @@ complete -c claw-chat -l call -d 'Command that calls the model' -r -f -a "(__fis
 complete -c claw-chat -l timeout -d 'Longest wait for the answer to begin, and for each piece of it, in seconds' -r -f
 complete -c claw-chat -l max-retries -d 'Maximum number of retries when the provider is busy, broken or unreachable' -r -f
 complete -c claw-chat -l max-wait -d 'Longest wait to accept if the provider asks for one, in seconds' -r -f
-complete -c claw-chat -l prices -d 'File of prices, one model per line; the cost of each reply is reported' -r -F
+complete -c claw-chat -l prices -d 'File of prices, one model per line, which wins over the table of models; the cost of each reply is reported' -r -F
 complete -c claw-chat -l max-total -d 'Refuse a call that would take the session above this many tokens' -r -f
-complete -c claw-chat -l max-cost -d 'Refuse a call that would take the session above this cost; needs --prices' -r -f
+complete -c claw-chat -l max-cost -d 'Refuse a call that would take the session above this cost' -r -f
 complete -c claw-chat -l record -d 'Record each exchange with the provider in directory DIR' -r -f -a "(for word in (commandline -opc)[2..]; claw-session history --ids -n 1000 -- $word 2>/dev/null; and break; end)"
 complete -c claw-chat -l replay -d 'Answer from the recordings in directory DIR, without a network connection' -r -f -a "(__fish_complete_directories)"
 complete -c claw-chat -l failures -d 'File with further rows for the failure table' -r -F
@@ -81,6 +81,7 @@ complete -c claw-chat -l profile -d 'Profile of the configuration file to use' -
 complete -c claw-chat -l new -d 'Begin a new session, with SESSION as its label'
 complete -c claw-chat -l no-stream -d 'Show a reply only when it is complete'
 complete -c claw-chat -l no-markdown -l plain -d 'Show replies as plain text, neither wrapped nor rendered'
+complete -c claw-chat -l no-cost -d 'Do not show the tokens and the cost of each turn'
 complete -c claw-chat -l no-history -d 'Do not save the history of typed lines'
 complete -c claw-chat -l insecure-http -d 'Allow plain HTTP to other machines; the key is sent unencrypted'
 complete -c claw-chat -l no-proactive -d 'Do not compact ahead of an overflow'

@@ -19,6 +19,7 @@ complete -c claw-estimate -l models -d 'File of models to look up before the bui
 complete -c claw-estimate -l window -d 'Context window in tokens, prompt and answer together (default: from the table of models)' -r -f
 complete -c claw-estimate -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
 complete -c claw-estimate -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
+complete -c claw-estimate -l prices -d 'File of prices, one model per line, which wins over the table of models' -r -F
 complete -c claw-estimate -l method -d 'Method of estimating text' -r -f -a "script\t'By the kind of text and the model\'s tokenizer family'
 chars4\t'As claw0 does: characters divided by four, block by block. For comparison only'
 exact\t'With the model\'s own tokenizer'"

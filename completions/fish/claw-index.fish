@@ -40,6 +40,8 @@ complete -c claw-index -n "__fish_claw_index_needs_command" -f -a "query" -d 'Ru
 complete -c claw-index -n "__fish_claw_index_needs_command" -f -a "stats" -d 'Print tokens, tools, sessions and errors, with bars'
 complete -c claw-index -n "__fish_claw_index_needs_command" -f -a "schema" -d 'Print the tables and views of the index as SQL'
 complete -c claw-index -n "__fish_claw_index_needs_command" -f -a "goclaw" -d 'Write the sessions of a GoClaw database as records, for claw-session import'
+complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l prices -d 'File of prices, one model per line, which wins over the table of models' -r -F
+complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l models -d 'File of models to look up before the built-in table' -r -F
 complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l redact -d 'Redact text that matches a pattern in FILE' -r -F
 complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l store-path -l db -d 'Database of the index (default: index.db beside the sessions of the workspace)' -r -F
 complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"

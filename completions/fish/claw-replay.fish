@@ -119,9 +119,9 @@ off\t'Ask for no cache'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l limit-turns -d 'Keep only the last N turns' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l record -d 'Record each exchange with the provider in directory DIR' -r -f -a "(for word in (commandline -opc)[2..]; claw-session history --ids -n 1000 -- $word 2>/dev/null; and break; end)"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l replay -d 'Answer from the recordings in directory DIR, without a network connection' -r -f -a "(__fish_complete_directories)"
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l prices -d 'File of prices, one model per line; the cost of each reply is reported' -r -F
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l prices -d 'File of prices, one model per line, which wins over the table of models; the cost of each reply is reported' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l max-total -d 'Refuse a call that would take the session above this many tokens' -r -f
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l max-cost -d 'Refuse a call that would take the session above this cost; needs --prices' -r -f
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l max-cost -d 'Refuse a call that would take the session above this cost' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l failures -d 'File with further rows for the failure table' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l key-file -d 'File with the API key, readable only by its owner' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l key-cmd -d 'Shell command that prints the API key' -r -f -a "(__fish_complete_command)"

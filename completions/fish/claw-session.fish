@@ -137,6 +137,8 @@ complete -c claw-session -n "__fish_claw_session_using_subcommand history" -l co
 complete -c claw-session -n "__fish_claw_session_using_subcommand history" -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand history" -l ids -d 'Write only the ids of the records'
 complete -c claw-session -n "__fish_claw_session_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c claw-session -n "__fish_claw_session_using_subcommand status" -l prices -d 'File of prices, one model per line, which wins over the table of models' -r -F
+complete -c claw-session -n "__fish_claw_session_using_subcommand status" -l models -d 'File of models to look up before the built-in table' -r -F
 complete -c claw-session -n "__fish_claw_session_using_subcommand status" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand status" -l agent -d 'Agent that the sessions belong to' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand status" -l store -d 'Keep the index that claw-index queries up to date (sqlite), or keep only transcripts (jsonl)' -r -f -a "jsonl\t'Only transcripts'

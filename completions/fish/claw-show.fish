@@ -16,7 +16,8 @@ complete -c claw-show -l width -d 'Number of columns of the text, at least 24 (d
 complete -c claw-show -l color -d 'Use colours in text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
-complete -c claw-show -l prices -d 'File of prices, one model per line; the cost of each reply is shown' -r -F
+complete -c claw-show -l prices -d 'File of prices, one model per line, which wins over the table of models' -r -F
+complete -c claw-show -l models -d 'File of models to look up before the built-in table' -r -F
 complete -c claw-show -l redact -d 'Redact text that matches a pattern in FILE' -r -F
 complete -c claw-show -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
 json\t'One JSON object per diagnostic'"
@@ -26,5 +27,6 @@ complete -c claw-show -l replace -d 'Replace the file of --output if it exists'
 complete -c claw-show -l full -d 'Do not fold anything'
 complete -c claw-show -l follow -d 'Show the file, and then what is appended to it, until a signal ends the program'
 complete -c claw-show -l markdown -d 'Render Markdown from standard input for a terminal as it arrives, instead of a transcript'
+complete -c claw-show -l cost -d 'Show only the tokens and the cost of the calls, in one line'
 complete -c claw-show -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-show -s V -l version -d 'Print version'

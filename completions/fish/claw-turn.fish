@@ -61,9 +61,9 @@ complete -c claw-turn -l call -d 'Command that calls the model' -r -f -a "(__fis
 complete -c claw-turn -l timeout -d 'Longest wait for the answer to begin, and for each piece of it, in seconds' -r -f
 complete -c claw-turn -l max-retries -d 'Maximum number of retries when the provider is busy, broken or unreachable' -r -f
 complete -c claw-turn -l max-wait -d 'Longest wait to accept if the provider asks for one, in seconds' -r -f
-complete -c claw-turn -l prices -d 'File of prices, one model per line; the cost of each reply is reported' -r -F
+complete -c claw-turn -l prices -d 'File of prices, one model per line, which wins over the table of models; the cost of each reply is reported' -r -F
 complete -c claw-turn -l max-total -d 'Refuse a call that would take the session above this many tokens' -r -f
-complete -c claw-turn -l max-cost -d 'Refuse a call that would take the session above this cost; needs --prices' -r -f
+complete -c claw-turn -l max-cost -d 'Refuse a call that would take the session above this cost' -r -f
 complete -c claw-turn -l record -d 'Record each exchange with the provider in directory DIR' -r -f -a "(for word in (commandline -opc)[2..]; claw-session history --ids -n 1000 -- $word 2>/dev/null; and break; end)"
 complete -c claw-turn -l replay -d 'Answer from the recordings in directory DIR, without a network connection' -r -f -a "(__fish_complete_directories)"
 complete -c claw-turn -l failures -d 'File with further rows for the failure table' -r -F
@@ -84,6 +84,7 @@ complete -c claw-turn -l again -d 'Continue a turn that failed, without a new pr
 complete -c claw-turn -l dry-run -d 'Print the commands that the turn would run, without running them'
 complete -c claw-turn -l stream -d 'Write the reply\'s text as it arrives'
 complete -c claw-turn -l markdown -d 'Render the reply\'s Markdown for a terminal, as claw-show --markdown does'
+complete -c claw-turn -l cost -d 'Report the tokens and the cost of the turn after it'
 complete -c claw-turn -l insecure-http -d 'Allow plain HTTP to other machines; the key is sent unencrypted'
 complete -c claw-turn -l no-proactive -d 'Do not compact ahead of an overflow'
 complete -c claw-turn -l no-ask-window -d 'Do not ask the provider for the window of the model'

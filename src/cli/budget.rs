@@ -1,5 +1,6 @@
 //! The options for the context window, the system prompt, the tools and the rest of a request.
 
+use crate::cli::input::text_of;
 use crate::cli::model::ModelArgs;
 use crate::cli::read_file;
 use crate::estimate::{Budget, Refused};
@@ -89,10 +90,7 @@ pub struct RequestArgs {
 pub fn read_extra(extra: &ExtraArg) -> anyhow::Result<String> {
     let (name, text) = match extra {
         ExtraArg::Members(text) => ("--extra".to_owned(), text.clone()),
-        ExtraArg::File(path) => {
-            let bytes = read_file(path)?;
-            (path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned())
-        }
+        ExtraArg::File(path) => (path.display().to_string(), text_of(path)?),
     };
     let text = text.trim();
     match Object::parse(text) {
@@ -193,8 +191,7 @@ impl RefusedArgs {
     /// Fails with 74 or 77 if the file cannot be read, and with 65 if the line is not a JSON object.
     pub fn read(&self) -> anyhow::Result<Option<Refused>> {
         let Some(path) = &self.failure else { return Ok(None) };
-        let bytes = read_file(path)?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = text_of(path)?;
         let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) else {
             return Ok(None);
         };

@@ -1,11 +1,11 @@
 //! Input from files and standard input, and buffered standard output.
 
 use crate::cli::{closed, progress};
+use crate::cost::{PriceList, PriceTable};
 use crate::dialect::{self, Choice, Dialect};
 use crate::exit::{Error, Exit};
 use crate::input::Input;
 use crate::messages::{self, Message};
-use crate::usage::PriceTable;
 use anyhow::Context;
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -128,6 +128,11 @@ pub fn stdin_name() -> String {
     "<stdin>".to_owned()
 }
 
+/// Reads a file as text.
+pub(super) fn text_of(path: &Path) -> anyhow::Result<String> {
+    Ok(String::from_utf8_lossy(&read_file(path)?).into_owned())
+}
+
 /// Reads a whole file.
 ///
 /// # Errors
@@ -136,19 +141,23 @@ pub fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read '{}'", path.display()))
 }
 
-/// Reads a file of prices.
+/// Returns the prices in a file of prices, else in a table of models, else in the built-in one.
 ///
 /// # Errors
-/// Fails with 74 or 77 if it cannot be read, and with 78 if a line is not a price.
-pub fn prices(path: &Path) -> anyhow::Result<PriceTable> {
-    let table = PriceTable::read(&String::from_utf8_lossy(&read_file(path)?));
-    let why = |why| {
-        format!(
-            "cannot use prices '{}': {why}; write a model and four prices per line",
-            path.display()
-        )
-    };
-    Ok(table.map_err(|error| Error::new(Exit::Config, why(error)))?)
+/// Fails with 74 or 77 if a file cannot be read, and with 78 if a line is malformed.
+pub fn prices(own: Option<&Path>, models: Option<&Path>) -> anyhow::Result<PriceList> {
+    let table = own.map(|path| {
+        let help = "write a model and four prices per line";
+        PriceTable::read(&text_of(path)?).map_err(|why| unusable("prices", Some(path), &why, help))
+    });
+    let list = PriceList::new(table.transpose()?, models.map(text_of).transpose()?);
+    list.map_err(|why| unusable("models", models, &why, "see claw(7) for the format"))
+}
+
+/// Returns the error for a file whose content is invalid.
+pub(super) fn unusable(kind: &str, path: Option<&Path>, why: &str, help: &str) -> anyhow::Error {
+    let path = path.unwrap_or(Path::new("")).display();
+    Error::new(Exit::Config, format!("cannot use {kind} '{path}': {why}; {help}")).into()
 }
 
 /// Reads all of standard input.

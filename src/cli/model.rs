@@ -1,11 +1,10 @@
 //! The options for the model, its provider and its address, and the lookup of its context window.
 
-use crate::cli::{ENVIRONMENT, now, read_file, variable};
+use crate::cli::{ENVIRONMENT, input, now, variable};
 use crate::estimate::bytes::{self, ByteLimit, RefusedBody};
 use crate::estimate::sizes::{self, Size, Sizes};
 use crate::estimate::windows::{self, Origin, Source, Stated, Window};
 use crate::estimate::{Model, Refused};
-use crate::exit::{Error, Exit};
 use crate::provider::{Provider, address, offline};
 use crate::transcript;
 use anyhow::Context;
@@ -130,15 +129,10 @@ impl ModelArgs {
     /// # Errors
     /// Fails with 74 or 77 if the file of `--models` cannot be read, and with 78 if it is malformed.
     pub fn known<'n>(&self, name: &'n str) -> anyhow::Result<Model<'n>> {
-        let read = |path: &PathBuf| -> anyhow::Result<String> {
-            Ok(String::from_utf8_lossy(&read_file(path)?).into_owned())
-        };
-        let extra = self.models.as_ref().map(read).transpose()?;
-        Ok(Model::find(name, extra.as_deref()).map_err(|why| {
-            let path = self.models.as_deref().unwrap_or(Path::new("")).display();
-            let help = "see claw(7) for the format";
-            Error::new(Exit::Config, format!("cannot use models '{path}': {why}; {help}"))
-        })?)
+        let path = self.models.as_deref();
+        let extra = path.map(input::text_of).transpose()?;
+        let found = Model::find(name, extra.as_deref());
+        found.map_err(|why| input::unusable("models", path, &why, "see claw(7) for the format"))
     }
 
     fn window_of_table(&self) -> anyhow::Result<Option<u64>> {

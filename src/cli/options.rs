@@ -1,17 +1,19 @@
 //! Option groups that programs share with the scripts and with claw-config.
 
+use crate::cli::input::text_of;
+use crate::cli::model::ModelArgs;
 use crate::cli::{prices, read_file};
+use crate::cost::PriceList;
 use crate::exit::{Error, Exit, fail};
 use crate::provider::refusal::Rows;
 use crate::redact::Patterns;
 use crate::session::reset;
 use crate::settings::values::seconds;
-use crate::usage::PriceTable;
 use clap::ArgAction;
 use jiff::civil;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The option for the number of turns to keep.
@@ -42,13 +44,13 @@ pub struct PatienceArgs {
 /// The options for prices and limits.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LimitArgs {
-    /// File of prices, one model per line; the cost of each reply is reported
+    /// File of prices, one model per line, which wins over the table of models; the cost of each reply is reported
     #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
     pub prices: Option<PathBuf>,
     /// Refuse a call that would take the session above this many tokens
     #[arg(long, value_name = "TOKENS", env = "CLAW_MAX_TOTAL")]
     pub max_total: Option<u64>,
-    /// Refuse a call that would take the session above this cost; needs --prices
+    /// Refuse a call that would take the session above this cost
     #[arg(long, value_name = "AMOUNT", env = "CLAW_MAX_COST", value_parser = amount)]
     pub max_cost: Option<f64>,
 }
@@ -59,17 +61,15 @@ fn amount(text: &str) -> Result<f64, String> {
 }
 
 impl LimitArgs {
-    /// Reads the prices.
+    /// Returns the prices.
     ///
     /// # Errors
-    /// Fails with 74 or 77 if the file cannot be read, 78 if a line is not a price, and 2 if `--max-cost` is given
-    /// without prices.
-    pub fn prices(&self) -> anyhow::Result<Option<PriceTable>> {
-        if self.max_cost.is_some() && self.prices.is_none() {
-            let text = "--prices is required for --max-cost; give the file of prices";
-            return fail(Exit::Usage, text);
-        }
-        self.prices.as_deref().map(prices).transpose()
+    /// Fails as [`prices`] does, and with 78 if the cost is limited and the model has no price.
+    pub fn prices(&self, model: &ModelArgs) -> anyhow::Result<PriceList> {
+        let list = prices(self.prices.as_deref(), model.models.as_deref())?;
+        let limited = model.model().filter(|_| self.max_cost.is_some());
+        limited.map_or(Ok(()), |name| list.require(&name).map(drop))?;
+        Ok(list)
     }
 }
 
@@ -300,14 +300,11 @@ impl FailuresArgs {
     /// # Errors
     /// Fails with 74 or 77 if the file cannot be read, and with 78 if a line is not a row.
     pub fn read(&self) -> anyhow::Result<Rows> {
-        self.failures.as_deref().map_or_else(|| Ok(Rows::default()), rows_in)
+        let Some(path) = &self.failures else { return Ok(Rows::default()) };
+        let name = path.display().to_string();
+        let rows = Rows::read(&name, &text_of(path)?);
+        rows.map_err(|why| {
+            Error::new(Exit::Config, format!("cannot use rows '{name}': {why}")).into()
+        })
     }
-}
-
-/// Reads rows of the failure table.
-fn rows_in(path: &Path) -> anyhow::Result<Rows> {
-    let bytes = read_file(path)?;
-    let name = path.display().to_string();
-    Rows::read(&name, &String::from_utf8_lossy(&bytes))
-        .map_err(|why| Error::new(Exit::Config, format!("cannot use rows '{name}': {why}")).into())
 }

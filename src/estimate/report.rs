@@ -96,13 +96,13 @@ pub fn too_many_bytes(estimate: &Estimate, limit: ByteLimit) -> String {
     format!("too many bytes: {bytes}, limit {most} less a margin of {}", most - limit.most())
 }
 
-/// Returns the estimate as one JSON object: measured and estimated tokens, tokens by part, the window and the limit in
+/// Returns the estimate as one JSON object; `costs` is the price of the prompt with and without a cache. It has measured and estimated tokens, tokens by part, the window and the limit in
 /// bytes if they are known, the largest records, and each message.
 #[must_use]
 pub fn json(
     estimate: &Estimate,
     messages: &[Message<'_>],
-    model: Option<Model<'_>>,
+    (model, costs): (Option<Model<'_>>, Option<(f64, f64)>),
     budget: Option<Budget>,
     origin: Option<Origin>,
     most_bytes: Option<ByteLimit>,
@@ -132,6 +132,9 @@ pub fn json(
     let members = members
         .optional(Members::string, "window_origin", origin.map(Origin::name))
         .optional(Members::string, "window_date", origin.and_then(Origin::date).as_deref());
+    let members = members
+        .optional(Members::decimal, "prompt_cost", costs.map(|costs| costs.0))
+        .optional(Members::decimal, "prompt_cost_without_cache", costs.map(|costs| costs.1));
     let members = members.optional(Members::string, "unused_why", estimate.unused.map(Unused::why));
     let family = model.map_or(Family::Unknown, |model| model.family);
     let factor = model.filter(|model| model.factor != 1000).map(|it| it.factor as f64 / 1000.0);

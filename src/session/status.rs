@@ -6,7 +6,7 @@ use crate::json::Object;
 use crate::messages::range::Turns;
 use crate::messages::{rebuild, view};
 use crate::record::Body;
-use crate::usage::{Calls, Counts};
+use crate::usage::Calls;
 
 /// The statistics of a transcript.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub struct SessionStatus {
     /// The model of the newest reply, or an empty string.
     pub model: String,
     /// The token usage of all calls, including those for summaries.
-    pub used: Counts,
+    pub used: Calls,
 }
 
 impl SessionStatus {
@@ -60,7 +60,7 @@ impl SessionStatus {
                 }
             }
         }
-        status.used = calls.total();
+        status.used = calls;
         Ok(status)
     }
 

@@ -68,7 +68,7 @@ impl<'o, W: Write> Markdown<'o, W> {
             }
             Item::Reply(reply) => {
                 self.begin_speaker(Role::Assistant)?;
-                let mut facts = words::reply(reply, self.options.prices.as_ref());
+                let mut facts = words::reply(reply, &self.options.prices);
                 facts.extend(words::clock(entry.time, &self.options.zone));
                 self.facts(&facts)
             }

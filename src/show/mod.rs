@@ -28,6 +28,7 @@ pub mod walk;
 mod words;
 mod wrap;
 
+use crate::cost::PriceList;
 use crate::exit::{Exit, fail};
 use crate::finding::Findings;
 use crate::hosted::HostedAct;
@@ -39,7 +40,7 @@ use crate::record::content::Role;
 use crate::record::omission::Omission;
 use crate::record::truncation::KeptSpan;
 use crate::redact::Patterns;
-use crate::usage::{Counts, PriceTable};
+use crate::usage::Counts;
 use anyhow::Context;
 use jiff::tz::TimeZone;
 use std::io::{self, Write};
@@ -70,7 +71,7 @@ pub struct ShowOptions {
     /// The patterns to redact before anything is shown.
     pub redact: Option<Patterns>,
     /// The prices of tokens.
-    pub prices: Option<PriceTable>,
+    pub prices: PriceList,
     /// The time zone for display.
     pub zone: TimeZone,
     /// The width of text output in columns.
@@ -87,7 +88,7 @@ impl Default for ShowOptions {
             limit_turns: None,
             turn: None,
             redact: None,
-            prices: None,
+            prices: PriceList::default(),
             zone: TimeZone::UTC,
             width: 80,
             color: false,

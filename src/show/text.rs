@@ -89,7 +89,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
             }
             Item::Turn(number) => self.turn(*number, entry.time),
             Item::Reply(reply) => {
-                let facts = words::reply(reply, self.options.prices.as_ref());
+                let facts = words::reply(reply, &self.options.prices);
                 self.begin_speaker(Role::Assistant, &facts, entry.time)
             }
             Item::Text { role, text } => {

@@ -1,13 +1,13 @@
 //! Wording that all formats share, as plain text that each format escapes.
 
 use super::{CallOutcome, Item, Media, Refusal, ReplyFacts, Session, ShownCompaction, ShownEntry};
+use crate::cost::PriceList;
 use crate::estimate::report::grouped;
 use crate::printable::printable_lines;
 use crate::record::compaction::HEADING;
 use crate::record::omission::Omission;
 use crate::record::truncation::KeptSpan;
 use crate::shorten::omit;
-use crate::usage::PriceTable;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -109,7 +109,7 @@ pub fn session(it: &Session, zone: &TimeZone) -> Vec<String> {
 }
 
 /// Returns the facts about a reply, in order of display.
-pub fn reply(it: &ReplyFacts, prices: Option<&PriceTable>) -> Vec<String> {
+pub fn reply(it: &ReplyFacts, prices: &PriceList) -> Vec<String> {
     let mut facts: Vec<String> = it.model.iter().cloned().collect();
     if let Some(counts) = &it.counts {
         let cached = match counts.cache_read {
@@ -118,8 +118,8 @@ pub fn reply(it: &ReplyFacts, prices: Option<&PriceTable>) -> Vec<String> {
         };
         facts.push(format!("{} in{cached}", grouped(counts.prompt())));
         facts.push(format!("{} out", grouped(counts.output)));
-        let cost = prices.zip(it.model.as_ref()).and_then(|(table, it)| table.cost(it, counts));
-        facts.extend(cost.map(|cost| format!("cost {cost}")));
+        let cost = it.model.as_ref().and_then(|model| prices.cost(model, counts));
+        facts.extend(cost.map(|cost| prices.amount(cost)));
     }
     let ended = ["end_turn", "tool_use", "stop", "tool_calls", "stop_sequence"];
     let odd = it.stop_reason.as_ref().filter(|reason| !ended.contains(&reason.as_str()));

@@ -73,9 +73,15 @@ fn audit_28_the_parts_and_the_messages_add_up_to_the_total() {
         let rows = report::parts(&estimate, &messages, None, None);
         let parts = rows.iter().filter(|row| !row.contains("  record "));
         assert_eq!(parts.map(|row| number(row)).sum::<u64>(), estimate.tokens, "{case}: {text}");
-        let json: Value =
-            serde_json::from_str(&report::json(&estimate, &messages, None, None, None, None))
-                .expect("JSON");
+        let json: Value = serde_json::from_str(&report::json(
+            &estimate,
+            &messages,
+            (None, None),
+            None,
+            None,
+            None,
+        ))
+        .expect("JSON");
         assert_eq!(sum(&json), estimate.tokens, "{case}: {json}");
         let of_messages: u64 =
             json["messages"].as_array().expect("a list").iter().map(tokens).sum();

@@ -197,7 +197,7 @@ fn costs_are_shown_for_models_with_a_price() {
     show.arg(data("show/everything.jsonl"))
         .assert()
         .success()
-        .stdout(contains("assistant · claude-x · 1,300 in · 120 out · cost 0.0057 · 00:00:34\n"))
+        .stdout(contains("assistant · claude-x · 1,300 in · 120 out · 0.0057 · 00:00:34\n"))
         .stdout(contains("assistant · local · 00:05:23\n"));
     sandbox.write("prices", "claude 3\n");
     sandbox

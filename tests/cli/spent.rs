@@ -25,7 +25,7 @@ fn hello(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
 
 /// The tokens of a reply and their cost are reported. A reply without a price is reported as unpriced, not as free.
 #[test]
-fn r3_prices_come_only_from_the_users_file() {
+fn r3_the_users_prices_win_over_the_table_of_models() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let usage = json!({
         "input_tokens": 1000, "output_tokens": 200,
@@ -43,14 +43,18 @@ fn r3_prices_come_only_from_the_users_file() {
     let line: Value = serde_json::from_str(log.success().stderr_text().trim()).expect("a line");
     assert_eq!((&line["cost"], &line["cache_read"]), (&json!(0.0105), &json!(10_000)));
 
-    // The prices in the table of models are not used.
+    // A model that the file does not have is priced by the table of models, or not at all.
     sandbox.write("none", "other 1 1 1 1\n");
     sandbox.write("models", "test-model 200000 - input=3 output=15\n");
-    provider.script(reply(json!({"input_tokens": 1})));
-    hello(&sandbox, &provider, &["--prices", "none", "--models", "models"])
-        .assert()
-        .success()
-        .stderr(contains("unpriced, 'none' has no price for 'test-model'"));
+    for (args, report) in
+        [(&[][..], "unpriced, no price for 'test-model'"), (&["--models", "models"], ": 3")]
+    {
+        provider.script(reply(json!({"input_tokens": 1_000_000})));
+        hello(&sandbox, &provider, &[&["--prices", "none"], args].concat())
+            .assert()
+            .success()
+            .stderr(contains(report));
+    }
     sandbox.write("bad", "test-model 3\n");
     hello(&sandbox, &provider, &["--prices", "bad"])
         .assert()
@@ -86,7 +90,7 @@ fn r4_a_limit_stops_before_the_next_call() {
             run.stdout("").stderr(contains("not called: ")).stderr(contains(args.join(" ")));
         }
     }
-    hello(&sandbox, &provider, &["--max-cost", "1"]).assert().code(2);
+    hello(&sandbox, &provider, &["--max-cost", "1"]).assert().code(78);
     let args = ["--max-cost", "1", "--prices", "prices", "--model", "unheard-of"];
     hello(&sandbox, &provider, &args)
         .assert()
@@ -127,4 +131,61 @@ fn q5_meta_records_the_request() {
     assert_eq!(one["tools"], Value::Null);
     assert_eq!(one, call(&["--meta", "--system", "system", "--max-tokens", "64"]));
     assert_ne!(one["request"], call(&["--meta", "--max-tokens", "64"])["request"]);
+}
+
+/// A reply that read most of its prompt from the cache.
+const CACHED: &str = r#"{"type":"assistant","content":"a","model":"claude-haiku-4-5","request_id":"r","usage":{"input_tokens":1000,"cache_read_input_tokens":99000,"cache_creation_input_tokens":0,"output_tokens":1000}}"#;
+
+/// The same bill is shown by every program that knows the calls of a session.
+#[test]
+fn audit_40_every_program_shows_what_a_session_costs() {
+    let (sandbox, bill) = (Sandbox::new(), "$0.0159, without a cache $0.1050");
+    let id = sandbox.cmd("claw-session").args(["new"]).assert().success().stdout_text();
+    let id = id.trim().to_owned();
+    let path = sandbox.cmd("claw-session").args(["path", &id]).assert().success().stdout_text();
+    let path = path.trim().to_owned();
+    let records = [r#"{"type":"user","content":"q"}"#, CACHED].join("\n");
+    sandbox.cmd("claw-append").args(["--", &path]).write_stdin(records).assert().success();
+
+    let show = |args: &[&str]| sandbox.cmd("claw-show").args(args).arg(&path).assert().success();
+    let counts = "1000 tokens in, 99000 from cache, 0 to cache, 1000 out; ";
+    show(&["--cost", "--limit-turns", "1"]).stdout(format!("{counts}{bill}\n"));
+    show(&[]).stdout(contains("$0.0159 · 00:00:00"));
+    let status = || sandbox.cmd("claw-session").args(["status", &id]);
+    status().assert().success().stdout(contains(format!("cost         {bill}\n")));
+    let used = &status().arg("--json").assert().success().json_one()["used"];
+    assert_eq!((&used["cost"], &used["cost_without_cache"]), (&json!(0.0159), &json!(0.105)));
+
+    sandbox.write("own", "claude-haiku-4-5 10 1 20 100\nother 1 1 1 1\n");
+    show(&["--cost", "--prices", "own"]).stdout(contains("; 0.2090, without a cache 1.10\n"));
+    let index =
+        |args: &[&str]| sandbox.cmd("claw-index").args(["--db", "i.db"]).args(args).assert();
+    index(&["update", &path]).success();
+    index(&["stats"]).success().stdout(contains("cost 0.02, without a cache 0.1"));
+    let sums = [
+        "query",
+        "--format",
+        "csv",
+        "SELECT cost, cost_without_cache, unpriced FROM tokens_by_model",
+    ];
+    index(&sums).success().stdout(contains("0.0159,0.105,0"));
+    // Prices apply also to calls that are already in the index.
+    index(&["update", "--prices", "own", &path]).success();
+    index(&sums).success().stdout(contains("0.209,1.1,0"));
+}
+
+#[test]
+fn audit_40_a_turn_reports_its_cost_and_an_unknown_price() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let run = |args: &[&str]| {
+        provider.script(reply(json!({"input_tokens": 1000, "output_tokens": 10})));
+        let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args(args);
+        cmd.args(["-m", "hi", "s.jsonl"]).assert().success().stderr_text().to_owned()
+    };
+    assert_eq!(run(&[]), "");
+    let counts = "1000 tokens in, 0 from cache, 0 to cache, 10 out; ";
+    assert_eq!(run(&["--cost"]), format!("{counts}cost unknown: no price for 'test-model'\n"));
+    sandbox.write("models", "test-model 200000 - input=3 output=15\n");
+    let report = run(&["--cost", "--models", "models"]);
+    assert!(report.ends_with(&format!("\n{counts}$0.0032\n")), "{report}");
 }

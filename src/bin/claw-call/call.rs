@@ -174,12 +174,12 @@ pub fn call(
         sizes: model.sizes()?,
         detect_truncation,
     };
-    let prices = Prices::read(&args.spent.limits)?;
+    let prices = Prices::read(&args.spent.limits, model)?;
     if args.dry_run {
         endpoint.check()?;
         return dry_run(&endpoint, &call, log);
     }
-    args.spent.check(&request, prices.as_ref())?;
+    args.spent.check(&request, &prices)?;
     let mut source = AnswerSource::open(&args.cassette, args.recording, &mut endpoint)?;
     source.check(&call.body())?;
     let mut network = Network {
@@ -199,7 +199,7 @@ pub fn call(
     if protocol == Protocol::Ollama && known.is_none() {
         report_window(&name, log);
     }
-    ask(args, model, &call, &fitted, &mut network, prices.as_ref())
+    ask(args, model, &call, &fitted, &mut network, &prices)
 }
 
 /// Checks that the provider's servers can summarise a conversation.
@@ -247,7 +247,7 @@ fn ask(
     call: &ModelCall<'_, '_, '_>,
     fitted: &Fitted<'_, '_>,
     network: &mut Network<'_>,
-    prices: Option<&Prices>,
+    prices: &Prices,
 ) -> anyhow::Result<Exit> {
     let (endpoint, log) = (network.endpoint, network.log);
     let mut show = Show::new(args.stream.as_ref())?;

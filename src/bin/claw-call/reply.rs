@@ -5,6 +5,7 @@ use anyhow::Context;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::LimitArgs;
 use clawutils::cli::{Log, Output};
+use clawutils::cost::PriceList;
 use clawutils::estimate::sizes::Size;
 use clawutils::estimate::windows::Source;
 use clawutils::exit::Exit;
@@ -16,7 +17,7 @@ use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::refusal::Certainty;
 use clawutils::provider::{Failure, Provider, Reply, estimated};
 use clawutils::record;
-use clawutils::usage::{Counts, PriceTable};
+use clawutils::usage::Counts;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -67,25 +68,28 @@ impl Destination {
     }
 }
 
-/// The prices from `--prices`.
+/// The prices of models.
 pub struct Prices {
-    name: String,
-    table: PriceTable,
+    list: PriceList,
+    /// True if the user gave prices, so that each reply's cost is reported.
+    is_reported: bool,
 }
 
 impl Prices {
-    /// Reads the file of `--prices`, if the option is given.
+    /// Reads the prices.
     ///
     /// # Errors
     /// See [`LimitArgs::prices`].
-    pub(super) fn read(limits: &LimitArgs) -> anyhow::Result<Option<Prices>> {
-        let name = limits.prices.iter().map(|path| path.display().to_string()).collect();
-        Ok(limits.prices()?.map(|table| Prices { name, table }))
+    pub(super) fn read(limits: &LimitArgs, model: &ModelArgs) -> anyhow::Result<Prices> {
+        Ok(Prices { list: limits.prices(model)?, is_reported: limits.prices.is_some() })
     }
 
-    /// Returns the cost of these tokens, or `None` if the model has no price.
-    pub(super) fn cost(&self, model: &str, counts: &Counts) -> Option<f64> {
-        self.table.cost(model, counts)
+    /// Returns the cost of these tokens.
+    ///
+    /// # Errors
+    /// See [`PriceList::require`].
+    pub(super) fn cost(&self, model: &str, counts: &Counts) -> anyhow::Result<f64> {
+        Ok(self.list.require(model)?.cost(counts).unwrap_or_default())
     }
 
     /// Reports the cost of a reply. If the reply has no usage or the model no price, reports the cost as `unpriced`.
@@ -98,7 +102,7 @@ impl Prices {
             );
             return;
         };
-        let cost = self.table.cost(model, &counts).or_else(|| self.table.cost(requested, &counts));
+        let cost = self.list.cost(model, &counts).or_else(|| self.list.cost(requested, &counts));
         match cost {
             Some(cost) => {
                 log.outcome(
@@ -107,8 +111,7 @@ impl Prices {
                 );
             }
             None => {
-                let text =
-                    format!("{counts}: unpriced, '{}' has no price for '{model}'", self.name);
+                let text = format!("{counts}: unpriced, no price for '{model}'");
                 log.outcome(&text, &counts.add_to(Members::new().string("cost", "unpriced")));
             }
         }
@@ -126,14 +129,14 @@ pub(super) fn write_reply(
     provider: Provider,
     call: &ModelCall<'_, '_, '_>,
     args: &CallArgs,
-    prices: Option<&Prices>,
+    prices: &Prices,
     log: Log,
 ) -> anyhow::Result<Exit> {
     let is_empty = replies.last().is_some_and(Reply::is_empty) && replies.len() == 1;
     let cause = replies.last().filter(|_| is_empty).map(|reply| empty_cause(reply, call));
     let cut_call = write_records(replies, to, provider, call, args)?;
     for reply in replies.iter() {
-        if let Some(prices) = prices {
+        if prices.is_reported {
             prices.report(reply, call.request.model, log);
         }
         for kind in &reply.left_out {

@@ -3,7 +3,7 @@
 use crate::reply::Prices;
 use clawutils::cli::options::LimitArgs;
 use clawutils::cli::{open_transcript, variable};
-use clawutils::exit::{Error, Exit, fail};
+use clawutils::exit::{Exit, fail};
 use clawutils::input::lines::Lines;
 use clawutils::provider::{ModelRequest, estimated};
 use clawutils::usage::{Calls, Counts};
@@ -28,7 +28,7 @@ impl SpentArgs {
     pub(super) fn check(
         &self,
         request: &ModelRequest<'_, '_>,
-        prices: Option<&Prices>,
+        prices: &Prices,
     ) -> anyhow::Result<()> {
         if self.limits.max_total.is_none() && self.limits.max_cost.is_none() {
             return Ok(());
@@ -46,13 +46,10 @@ impl SpentArgs {
                 return fail(Exit::NoGain, text);
             }
         }
-        let (Some(most), Some(prices)) = (self.limits.max_cost, prices) else { return Ok(()) };
+        let Some(most) = self.limits.max_cost else { return Ok(()) };
         let mut total = 0.0;
         for (model, counts) in all() {
-            total += prices.cost(model, counts).ok_or_else(|| {
-                let text = format!("cannot check --max-cost: no price for '{model}'; add one to the file of --prices");
-                Error::new(Exit::Config, text)
-            })?;
+            total += prices.cost(model, counts)?;
         }
         if total > most {
             let text = format!(

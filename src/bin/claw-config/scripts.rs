@@ -70,6 +70,9 @@ pub struct ReplyArgs {
     /// Render the reply's Markdown for a terminal, as claw-show --markdown does
     #[arg(long, env = "CLAW_MARKDOWN")]
     pub markdown: bool,
+    /// Report the tokens and the cost of the turn after it
+    #[arg(long, env = "CLAW_COST")]
+    pub cost: bool,
 }
 
 /// The options of a turn.
@@ -101,6 +104,9 @@ pub struct ChatArgs {
     /// Show replies as plain text, neither wrapped nor rendered
     #[arg(long = "no-markdown", visible_alias = "plain", env = "CLAW_MARKDOWN", action = ArgAction::SetFalse)]
     pub markdown: bool,
+    /// Do not show the tokens and the cost of each turn
+    #[arg(long = "no-cost", env = "CLAW_COST", action = ArgAction::SetFalse)]
+    pub cost: bool,
     /// Do not save the history of typed lines
     #[arg(long = "no-history", env = "CLAW_HISTORY", action = ArgAction::SetFalse)]
     pub history: bool,

@@ -217,6 +217,7 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
     let uses_claw_call = settings.call.command.contains("claw-call");
     text.set_switch("stream", args.reply.stream && uses_claw_call);
     text.set_switch("markdown", args.reply.markdown);
+    text.set_switch("cost", args.reply.cost);
     text.set_switch("proactive", settings.turn.proactive && has_limit);
     text.set("ask_window", ask_window.map_or("no", AskWindow::name));
     text.set_switch("compacts", settings.turn.proactive);
@@ -310,6 +311,8 @@ fn chat(args: &Chat, _: &Decided, text: &mut ShellCode) -> anyhow::Result<()> {
     text.set("place", workspace.join(agent.as_deref().unwrap_or_default()));
     text.set_switch("stream", chat.stream);
     text.set_switch("markdown", chat.markdown);
+    // The offline provider costs nothing.
+    text.set_switch("cost", chat.cost && !settings.model.provider().is_offline());
     Ok(())
 }
 
@@ -365,7 +368,7 @@ fn check_values(settings: &TurnSettings) -> anyhow::Result<bool> {
     let TurnSettings { model, request, budget, call, .. } = settings;
     request.read()?;
     settings.body.read()?;
-    settings.limits.prices()?;
+    settings.limits.prices(model)?;
     settings.failures.read()?;
     let budget = budget.budget(model, None)?;
     settings.summarisers.models(model, budget)?;

@@ -14,7 +14,9 @@ use clawutils::estimate::calibrate::{MIN_GROWTH, calibrate};
 use clawutils::estimate::{Estimate, Method, Request, exact, report};
 use clawutils::exit::{self, Exit};
 use clawutils::messages::Message;
+use clawutils::usage::{Counts, Prices};
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -47,6 +49,9 @@ struct Args {
     /// Also list tokens by part, one per line, then the largest records
     #[arg(long, conflicts_with = "json")]
     parts: bool,
+    /// File of prices, one model per line, which wins over the table of models
+    #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
+    prices: Option<PathBuf>,
     /// Exit with 3 if the estimate reaches the window less the reserve, and with 4 if the request has too many bytes
     #[arg(long)]
     check: bool,
@@ -98,9 +103,13 @@ fn main() -> ExitCode {
         }
         let origin = args.model.window(args.budget.window.window)?.map(|window| window.origin);
         let origin = origin.filter(|_| budget.is_some());
+        let prices = cli::prices(args.prices.as_deref(), args.model.models.as_deref())?;
+        let costs = model.and_then(|model| prompt_costs(&estimate, prices.of(model.name)?));
         let mut out = Output::open();
         let line = match (args.json, args.bar, budget) {
-            (true, _, budget) => report::json(&estimate, &messages, model, budget, origin, limit),
+            (true, _, budget) => {
+                report::json(&estimate, &messages, (model, costs), budget, origin, limit)
+            }
             (_, true, Some(budget)) => report::bar(&estimate, budget),
             (_, true, None) => report::without_window(&estimate),
             _ => estimate.tokens.to_string(),
@@ -109,7 +118,11 @@ fn main() -> ExitCode {
             true => report::parts(&estimate, &messages, budget, origin),
             false => Vec::new(),
         };
-        for line in [line].iter().chain(&parts) {
+        let price = costs.filter(|_| args.parts).map(|(cached, uncached)| {
+            let [cached, uncached] = [cached, uncached].map(|cost| prices.amount(cost));
+            format!("{cached:>11}  price of the prompt if the last one is cached, else {uncached}")
+        });
+        for line in [line].iter().chain(&parts).chain(&price) {
             writeln!(out, "{line}").context("cannot write '<stdout>'")?;
         }
         out.finish()?;
@@ -121,6 +134,14 @@ fn main() -> ExitCode {
             None => Ok(Exit::Done),
         }
     })
+}
+
+/// Returns the price of the prompt if what the provider has counted is read from its cache and the rest written to it, and
+/// that without a cache. `None` without prices.
+fn prompt_costs(estimate: &Estimate, prices: Prices) -> Option<(f64, f64)> {
+    let (cache_read, all) = (estimate.measured, estimate.tokens);
+    let cached = Counts { cache_read, cache_write: all - cache_read, ..Counts::default() };
+    Some((prices.cost(&cached)?, prices.cost(&cached.without_cache())?))
 }
 
 /// Writes a table of models, with a factor for each model that has enough counts in the messages.

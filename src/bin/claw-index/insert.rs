@@ -1,6 +1,7 @@
 //! Writes rows into the tables.
 
 use crate::asides::{SourceCall, SourceCalls};
+use crate::prices;
 use crate::retract;
 use crate::session::{Session, Turn, rows_of};
 use clawutils::compact::details::Access;
@@ -21,6 +22,7 @@ pub struct Inserter<'c> {
     result: Statement<'c>,
     file: Statement<'c>,
     usage: Statement<'c>,
+    price: Statement<'c>,
     compaction: Statement<'c>,
     checkpoint: Statement<'c>,
     failure: Statement<'c>,
@@ -66,6 +68,7 @@ impl<'c> Inserter<'c> {
             )?,
             file: insert("files", 5)?,
             usage: insert("usage", 12)?,
+            price: database.prepare(prices::ADD)?,
             compaction: insert("compactions", 15)?,
             checkpoint: insert("checkpoints", 14)?,
             failure: insert("errors", 9)?,
@@ -238,6 +241,7 @@ impl<'c> Inserter<'c> {
             number(cache_write),
             number(output),
         ])?;
+        self.price.execute([&usage.model])?;
         Ok(())
     }
 

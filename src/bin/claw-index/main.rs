@@ -7,6 +7,7 @@ mod follow;
 mod goclaw;
 mod insert;
 mod output;
+mod prices;
 mod query;
 mod reader;
 mod retract;

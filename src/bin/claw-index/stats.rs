@@ -4,7 +4,9 @@ use crate::database;
 use clawutils::cli::Output;
 use clawutils::exit::Exit;
 use clawutils::printable::printable;
+use clawutils::usage::Counts;
 use rusqlite::Connection;
+use rusqlite::types::Value;
 use std::io::Write;
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
@@ -23,13 +25,22 @@ pub struct Stats {
 }
 
 /// The lists: a title, and a query for labels and numbers.
-const LISTS: [(&str, &str); 7] = [
+const LISTS: [(&str, &str); 9] = [
     (
         "Tokens per day",
         "SELECT * FROM (SELECT day, sum(total) FROM tokens_by_day GROUP BY day ORDER BY day DESC LIMIT ?) \
         ORDER BY 1",
     ),
     ("Tokens per model", "SELECT model, total FROM tokens_by_model LIMIT ?"),
+    (
+        "Cost per day",
+        "SELECT * FROM (SELECT day, sum(cost) FROM tokens_by_day GROUP BY day HAVING sum(cost) > 0 \
+        ORDER BY day DESC LIMIT ?) ORDER BY 1",
+    ),
+    (
+        "Cost per model",
+        "SELECT model, cost FROM tokens_by_model WHERE cost > 0 ORDER BY cost DESC LIMIT ?",
+    ),
     ("Longest sessions, in messages", "SELECT session_key, messages FROM longest_sessions LIMIT ?"),
     ("Most compacted sessions", "SELECT session_key, compactions FROM compacted_sessions LIMIT ?"),
     ("Tools, in calls", "SELECT name, calls FROM tools LIMIT ?"),
@@ -55,12 +66,42 @@ impl Stats {
             || ', messages: ' || coalesce(sum(message_count), 0) FROM sessions";
         let totals: String = database.query_row(totals, [], |row| row.get(0))?;
         writeln!(out, "{totals}")?;
+        write_bill(&database, &mut out)?;
         for (title, query) in LISTS {
             list(&database, title, query, self.limit, &mut out)?;
         }
         out.finish()?;
         Ok(Exit::Done)
     }
+}
+
+/// Writes the tokens of all calls, their cost, and the number of those whose price is unknown.
+fn write_bill(database: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
+    let sums = "SELECT count(*), count(cost), coalesce(sum(input), 0), coalesce(sum(cache_read), 0), \
+        coalesce(sum(cache_write), 0), coalesce(sum(output), 0), coalesce(sum(cost), 0), \
+        coalesce(sum(cost_without_cache), 0) FROM calls";
+    let (calls, priced, counts, [cost, uncached]) = database.query_row(sums, [], |row| {
+        let number = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
+        let counts = Counts {
+            input: number(2)?,
+            cache_read: number(3)?,
+            cache_write: number(4)?,
+            output: number(5)?,
+        };
+        Ok((number(0)?, number(1)?, counts, [row.get::<_, f64>(6)?, row.get(7)?]))
+    })?;
+    if calls == 0 {
+        return Ok(());
+    }
+    let mut line = format!("calls: {calls}, {counts}");
+    if priced > 0 {
+        line.push_str(&format!("; cost {cost:.2}, without a cache {uncached:.2}"));
+    }
+    if priced < calls {
+        line.push_str(&format!("; no price is known for {} of them", calls - priced));
+    }
+    writeln!(out, "{line}")?;
+    Ok(())
 }
 
 fn list(
@@ -73,22 +114,32 @@ fn list(
     let mut select = database.prepare(query)?;
     let rows = select.query_map([limit], |row| {
         let label: Option<String> = row.get(0)?;
-        Ok((shown(&label.unwrap_or_else(|| "unknown".to_owned())), row.get::<_, i64>(1)?))
+        Ok((shown(&label.unwrap_or_else(|| "unknown".to_owned())), row.get::<_, Value>(1)?))
     })?;
-    let rows: Vec<(String, i64)> = rows.collect::<rusqlite::Result<_>>()?;
+    let rows: Vec<(String, Value)> = rows.collect::<rusqlite::Result<_>>()?;
     if rows.is_empty() {
         return Ok(());
     }
-    let most = rows.iter().map(|row| row.1).max().unwrap_or(0).max(1);
+    let amounts: Vec<(f64, String)> = rows.iter().map(|(_, value)| amount(value)).collect();
+    let most = amounts.iter().map(|(amount, _)| *amount).fold(0.0, f64::max);
     let width = rows.iter().map(|row| row.0.width()).max().unwrap_or(0);
-    let digits = rows.iter().map(|row| row.1.to_string().len()).max().unwrap_or(0);
+    let digits = amounts.iter().map(|(_, text)| text.len()).max().unwrap_or(0);
     writeln!(out, "\n{title}")?;
-    for (label, number) in rows {
-        let length = (number.max(0) as f64 / most as f64 * BAR as f64).round() as usize;
+    for ((label, _), (amount, text)) in rows.iter().zip(&amounts) {
+        let length = if most > 0.0 { (amount / most * BAR as f64).round() as usize } else { 0 };
         let (space, bar) = (" ".repeat(width - label.width()), "█".repeat(length));
-        writeln!(out, "{}", format!("  {label}{space}  {number:>digits$}  {bar}").trim_end())?;
+        writeln!(out, "{}", format!("  {label}{space}  {text:>digits$}  {bar}").trim_end())?;
     }
     Ok(())
+}
+
+/// Returns a number as it is and as text: a count, or an amount of money.
+fn amount(value: &Value) -> (f64, String) {
+    match value {
+        Value::Integer(count) => ((*count).max(0) as f64, count.to_string()),
+        Value::Real(money) => (*money, format!("{money:.4}")),
+        _ => (0.0, String::new()),
+    }
 }
 
 /// Returns a label that is safe for a terminal. A long one is cut at the beginning, because paths differ at the end.

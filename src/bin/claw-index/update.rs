@@ -4,9 +4,11 @@ use crate::database;
 use crate::files::{Files, FoundFile, is_missing};
 use crate::follow::Watch;
 use crate::insert::Inserter;
+use crate::prices;
 use crate::transcript::{self, Outcome, ReadState, Redaction};
 use clawutils::cli::options::RedactArgs;
 use clawutils::cli::{self, Log, read_file};
+use clawutils::cost::PriceList;
 use clawutils::exit::{self, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::record;
@@ -31,6 +33,12 @@ pub struct Update {
     /// After the update, wait for changes, index them, and print a line for each, until a signal ends the program
     #[arg(long)]
     follow: bool,
+    /// File of prices, one model per line, which wins over the table of models
+    #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
+    prices: Option<PathBuf>,
+    /// File of models to look up before the built-in table
+    #[arg(long, value_name = "FILE", env = "CLAW_MODELS")]
+    models: Option<PathBuf>,
     #[command(flatten)]
     redact: RedactArgs,
 }
@@ -40,6 +48,7 @@ pub struct Updater {
     path: PathBuf,
     database: Connection,
     redaction: Redaction,
+    prices: PriceList,
     log: Log,
     is_full: bool,
     is_quiet: bool,
@@ -108,11 +117,12 @@ impl Update {
             return fail(Exit::Usage, text);
         }
         let redaction = self.redaction()?;
+        let prices = cli::prices(self.prices.as_deref(), self.models.as_deref())?;
         cli::survive_file_limits()?;
         let database = database::open(path)?;
         let (is_full, is_quiet) = (self.full, self.quiet);
         let path = path.to_owned();
-        let mut updater = Updater { path, database, redaction, log, is_full, is_quiet };
+        let mut updater = Updater { path, database, redaction, prices, log, is_full, is_quiet };
         // Watching begins first, so that no change is missed.
         let watch = self.follow.then(|| Watch::begin(&self.paths, workspace)).transpose()?;
         let files = Files::find(&self.paths, workspace);
@@ -189,6 +199,7 @@ impl Updater {
             totals.removed += 1;
             changed("removed", &key)?;
         }
+        prices::refresh(database, &self.prices)?;
         Ok(totals)
     }
 

@@ -113,7 +113,7 @@ impl Mode for Call {
         }
         let ids = turns.iter().flat_map(|turn| &turn.replies).map(|reply| reply.id.as_str());
         run.expected.write(ids)?;
-        let numbers = run.numbers.to_members(turns.len(), &self.limits, self.repeat);
+        let numbers = run.numbers.to_members(turns.len(), self.repeat);
         let report = Report::new(self.name(), &transcript.name, run.cases, numbers);
         let is_lasting = !run.has_failed && !run.expected.is_changed();
         Ok(Report { is_lasting, ..report })

@@ -8,12 +8,13 @@ use crate::run::{Mode, RunArgs};
 use crate::transcript::Transcript;
 use clawutils::cli::budget::RequestArgs;
 use clawutils::cli::prices;
+use clawutils::cost::PriceList;
 use clawutils::estimate::{Budget, Model, Weight};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::messages::rebuild::{self, RebuildOptions};
 use clawutils::settings::values::positive;
-use clawutils::usage::{Counts, PriceTable};
+use clawutils::usage::Counts;
 use simulation::{Beside, Events, Overflow, SimulatedCall, Simulation};
 use std::path::PathBuf;
 
@@ -54,7 +55,7 @@ pub struct GuardArgs {
 pub struct Guard {
     budgets: Vec<Budget>,
     beside: Beside,
-    prices: Option<PriceTable>,
+    prices: PriceList,
     model: Option<String>,
     options: String,
 }
@@ -80,7 +81,7 @@ impl GuardArgs {
         let request = RequestArgs { system: self.system.clone(), tools: self.tools.clone() };
         let extras = request.read()?;
         let beside = Beside { system: extras.system, tools: extras.tools };
-        let prices = self.prices.as_deref().map(prices).transpose()?;
+        let prices = prices(self.prices.as_deref(), None)?;
         let options = format!("{budgets:?} {beside:?} {prices:?} {:?}", self.model);
         Ok(Guard { budgets, beside, prices, model: self.model.clone(), options })
     }
@@ -184,7 +185,7 @@ impl<'g> WindowRun<'g> {
     }
 
     fn add_cost(&mut self, call: &SimulatedCall) {
-        let Some(prices) = &self.guard.prices else { return };
+        let prices = &self.guard.prices;
         let model = self.guard.model.as_deref().or(self.model.as_deref()).unwrap_or_default();
         let SimulatedCall { input, output, .. } = *call;
         let plain = Counts { input, output, ..Counts::default() };
@@ -240,8 +241,7 @@ impl<'g> WindowRun<'g> {
             .number("summary_calls", self.summary_calls)
             .number("input", self.input)
             .number("output", self.output);
-        let members = if self.guard.prices.is_some() { self.add_costs(members) } else { members };
-        members.objects("overflows", first, |members, it| {
+        self.add_costs(members).objects("overflows", first, |members, it| {
             members
                 .number("turn", it.turn)
                 .number("tokens", it.tokens)

@@ -2,13 +2,15 @@
 
 use crate::commands::{SessionPlace, short};
 use crate::list;
-use clawutils::cli::{Output, open_transcript};
+use clawutils::cli::{Output, open_transcript, prices};
+use clawutils::cost::{Bill, PriceList};
 use clawutils::exit::Exit;
 use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json};
 use clawutils::session::SessionEntry;
 use clawutils::session::status::SessionStatus as Contents;
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Show the names, the path and statistics of a session.
 #[derive(Clone, Debug, clap::Args)]
@@ -18,6 +20,12 @@ pub struct Status {
     /// Write one JSON object
     #[arg(long)]
     pub json: bool,
+    /// File of prices, one model per line, which wins over the table of models
+    #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
+    pub prices: Option<PathBuf>,
+    /// File of models to look up before the built-in table
+    #[arg(long, value_name = "FILE", env = "CLAW_MODELS")]
+    pub models: Option<PathBuf>,
 }
 
 impl Status {
@@ -26,14 +34,16 @@ impl Status {
         let entry = place.find(&entries, &self.name)?;
         let input = open_transcript(&entry.path)?;
         let contents = Contents::read(&input)?;
+        let prices = prices(self.prices.as_deref(), self.models.as_deref())?;
+        let bill = Bill::of(contents.used.each(), &prices);
         let mut out = Output::open();
         if self.json {
             let current = place.store.current(&entry.agent, &entries);
             let entry = list::members(entry, current.is_some_and(|own| own.path == entry.path));
-            let members = add_counts(entry, &contents, input.length);
+            let members = add_counts(entry, &contents, &bill, input.length);
             writeln!(out, "{}", printable_json(&members.into_json()))?;
         } else {
-            for (name, value) in lines(entry, &contents, input.length) {
+            for (name, value) in lines(entry, &contents, &bill, &prices, input.length) {
                 writeln!(out, "{}", printable(&format!("{name:13}{value}")))?;
             }
         }
@@ -58,15 +68,21 @@ fn counts(contents: &Contents, bytes: u64) -> [(&'static str, u64); 10] {
     ]
 }
 
-fn add_counts(members: Members, contents: &Contents, bytes: u64) -> Members {
+fn add_counts(members: Members, contents: &Contents, bill: &Bill, bytes: u64) -> Members {
     let counts = counts(contents, bytes).into_iter();
     counts
         .fold(members, |it, (name, count)| it.number(name, count))
         .string("model", &contents.model)
-        .object("used", |it| contents.used.add_to(it))
+        .object("used", |it| bill.add_to(it))
 }
 
-fn lines(entry: &SessionEntry, contents: &Contents, bytes: u64) -> Vec<(&'static str, String)> {
+fn lines(
+    entry: &SessionEntry,
+    contents: &Contents,
+    bill: &Bill,
+    prices: &PriceList,
+    bytes: u64,
+) -> Vec<(&'static str, String)> {
     let SessionEntry { id, agent, key, label, path, created, active, .. } = entry;
     let mut lines = vec![
         ("id", id.clone()),
@@ -79,8 +95,10 @@ fn lines(entry: &SessionEntry, contents: &Contents, bytes: u64) -> Vec<(&'static
         ("records", contents.records.to_string()),
     ];
     lines.extend(counts(contents, bytes).map(|(name, count)| (name, count.to_string())));
-    let used = if contents.used.all() > 0 { contents.used.to_string() } else { String::new() };
-    lines.extend([("model", contents.model.clone()), ("used", used)]);
+    lines.push(("model", contents.model.clone()));
+    if !bill.is_empty() {
+        lines.extend([("used", bill.counts.to_string()), ("cost", bill.amount(prices))]);
+    }
     lines.retain(|(_, value)| !value.is_empty());
     lines
 }

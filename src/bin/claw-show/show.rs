@@ -7,11 +7,16 @@ use clawutils::cli::options::RedactArgs;
 use clawutils::cli::{
     DialectArgs, Log, Operands, Output, open_stdin, prices, progress, report, variable,
 };
+use clawutils::cost::{Bill, PriceList};
 use clawutils::exit::{Exit, fail};
+use clawutils::input::lines::Lines;
+use clawutils::messages::range::{self, RebuildOptions};
+use clawutils::printable::printable;
 use clawutils::show::follow::{Follow, FollowEvent};
 use clawutils::show::render::MarkdownLayout;
 use clawutils::show::stream::Stream;
 use clawutils::show::{self, Format, ShowNotes, ShowOptions};
+use clawutils::usage::Calls;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{IsTerminal, Write, stdout};
@@ -61,7 +66,7 @@ pub struct ShowArgs {
     #[arg(long)]
     pub follow: bool,
     /// Render Markdown from standard input for a terminal as it arrives, instead of a transcript
-    #[arg(long, conflicts_with_all = ["format", "full", "limit_turns", "turn", "follow", "prices", "redact"])]
+    #[arg(long, conflicts_with_all = ["format", "full", "limit_turns", "turn", "follow", "cost", "redact"])]
     pub markdown: bool,
     /// Number of columns of the text, at least 24 (default: COLUMNS, the width of the terminal, or 80)
     #[arg(long, value_name = "N")]
@@ -69,9 +74,15 @@ pub struct ShowArgs {
     /// Use colours in text
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
-    /// File of prices, one model per line; the cost of each reply is shown
-    #[arg(long, value_name = "FILE")]
+    /// Show only the tokens and the cost of the calls, in one line
+    #[arg(long, conflicts_with_all = ["format", "output", "follow", "full"])]
+    pub cost: bool,
+    /// File of prices, one model per line, which wins over the table of models
+    #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
     pub prices: Option<PathBuf>,
+    /// File of models to look up before the built-in table
+    #[arg(long, value_name = "FILE", env = "CLAW_MODELS")]
+    pub models: Option<PathBuf>,
     /// The patterns to redact.
     #[command(flatten)]
     pub redact: RedactArgs,
@@ -86,6 +97,9 @@ impl ShowArgs {
     pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
         if self.markdown {
             return self.markdown(operands);
+        }
+        if self.cost {
+            return self.bill(operands);
         }
         let (options, format) = (self.options()?, self.format()?);
         if self.follow {
@@ -108,6 +122,31 @@ impl ShowArgs {
             }
         };
         report_notes(log, &notes)?;
+        Ok(Exit::Done)
+    }
+
+    fn prices(&self) -> anyhow::Result<PriceList> {
+        prices(self.prices.as_deref(), self.models.as_deref())
+    }
+
+    /// Writes the bill for the calls in the selected turns; nothing if they have no counts.
+    fn bill(&self, operands: &Operands) -> anyhow::Result<Exit> {
+        let (inputs, prices) = (operands.transcripts_of(&self.dialect)?, self.prices()?);
+        let limit_turns = self.limit_turns.or(self.turn.map(|_| 1));
+        let part = RebuildOptions { to_turn: self.turn, limit_turns, ..RebuildOptions::default() };
+        let mut lines = Lines::new(&inputs, range::find(&inputs, &part)?);
+        let mut calls = Calls::default();
+        while let Some(batch) = lines.batch()? {
+            batch.flatten().for_each(|line| calls.take(&line.object, &line.place));
+        }
+        let bill = Bill::of(calls.each(), &prices);
+        let line = printable(&bill.line(&prices)).into_owned();
+        let mut out = Output::open();
+        if !bill.is_empty() {
+            let line = if self.has_color() { format!("\x1b[2m{line}\x1b[0m") } else { line };
+            writeln!(out, "{line}").context("cannot write '<stdout>'")?;
+        }
+        out.finish()?;
         Ok(Exit::Done)
     }
 
@@ -167,7 +206,7 @@ impl ShowArgs {
             limit_turns: self.limit_turns,
             turn: self.turn,
             redact: self.redact.patterns()?,
-            prices: self.prices.as_deref().map(prices).transpose()?,
+            prices: self.prices()?,
             zone: TimeZone::try_system().unwrap_or(TimeZone::UTC),
             width: self.columns(),
             color: self.has_color(),

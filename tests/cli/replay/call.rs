@@ -271,7 +271,7 @@ fn wrong_options_end_the_run_before_any_call() {
         (&["--replay", "broken"], 65, "cannot use the recording"),
         (&["--provider", "openai", "--model", "m"], 77, "no key"),
         (&["--provider", "ollama"], 78, "no model is named"),
-        (&["--max-cost", "1"], 2, "--prices is required"),
+        (&["--max-cost", "1"], 78, "no price for 'offline'"),
         (&["--tools", "none"], 74, "cannot read 'none'"),
         (&["--pass-rate", "2"], 2, "not a number from 0 to 1"),
         (&["--update", "--repeat", "2"], 2, "--update"),

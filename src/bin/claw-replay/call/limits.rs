@@ -1,8 +1,9 @@
 //! Limits on the tokens and the cost of a run, over all its calls. All threads share them.
 
+use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::LimitArgs;
-use clawutils::exit::{Exit, fail};
-use clawutils::usage::{Counts, PriceTable};
+use clawutils::cost::PriceList;
+use clawutils::usage::Counts;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The limits, and how much of them the calls so far have used.
@@ -10,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct RunLimits {
     max_total: Option<u64>,
     max_cost: Option<f64>,
-    prices: Option<PriceTable>,
+    prices: PriceList,
     model: String,
     used: Mutex<Used>,
 }
@@ -27,23 +28,15 @@ struct Used {
 pub struct Reserved(Used);
 
 impl RunLimits {
-    /// Reads the limits and the prices. `model` is the model that is called.
+    /// Reads the limits and the prices. `called` is the model that is called.
     ///
     /// # Errors
-    /// Fails as [`LimitArgs::prices`] does, and with 78 if the cost is limited and the model has no price.
-    pub fn new(args: &LimitArgs, model: Option<String>) -> anyhow::Result<RunLimits> {
+    /// Fails as [`LimitArgs::prices`] does.
+    pub fn new(args: &LimitArgs, called: &ModelArgs) -> anyhow::Result<RunLimits> {
         let LimitArgs { max_total, max_cost, .. } = *args;
-        let (prices, model) = (args.prices()?, model.unwrap_or_default());
-        let limits =
-            RunLimits { max_total, max_cost, prices, model, used: Mutex::new(Used::default()) };
-        if max_cost.is_some() && limits.cost(None, &Counts::default()).is_none() {
-            let text = format!(
-                "cannot check --max-cost: no price for '{}'; add one to the file of --prices",
-                limits.model
-            );
-            return fail(Exit::Config, text);
-        }
-        Ok(limits)
+        let prices = args.prices(called)?;
+        let model = called.model().unwrap_or_default();
+        Ok(RunLimits { max_total, max_cost, prices, model, used: Mutex::new(Used::default()) })
     }
 
     /// Returns true if there is a limit.
@@ -53,14 +46,8 @@ impl RunLimits {
 
     /// Returns the cost of a reply; `None` if it is not known.
     pub fn cost(&self, model: Option<&str>, counts: &Counts) -> Option<f64> {
-        let prices = self.prices.as_ref()?;
-        let named = model.and_then(|model| prices.cost(model, counts));
-        named.or_else(|| prices.cost(&self.model, counts))
-    }
-
-    /// Returns true if there are prices.
-    pub fn has_prices(&self) -> bool {
-        self.prices.is_some()
+        let named = model.and_then(|model| self.prices.cost(model, counts));
+        named.or_else(|| self.prices.cost(&self.model, counts))
     }
 
     /// Reserves `prompt`, the estimated tokens of a prompt, and their cost.

@@ -36,24 +36,21 @@ impl CallNumbers {
     }
 
     /// Returns the members for the report.
-    pub fn to_members(&self, turns: usize, limits: &RunLimits, repeat: u64) -> Members {
-        let mut members = Members::new()
+    pub fn to_members(&self, turns: usize, repeat: u64) -> Members {
+        // Round to millionths, to hide the rounding errors of binary fractions.
+        let cost = (self.cost * 1e6).round() / 1e6;
+        let is_known = self.unpriced < self.replies || self.replies == 0;
+        let members = Members::new()
             .number("turns", turns)
             .number("replies", self.replies)
-            .object("usage", |usage| self.counts.unwrap_or_default().add_to(usage));
-        if limits.has_prices() {
-            // Round to millionths, to hide the rounding errors of binary fractions.
-            let cost = (self.cost * 1e6).round() / 1e6;
-            let is_known = self.unpriced < self.replies || self.replies == 0;
-            members = members
-                .or_null(Members::decimal, "cost", is_known.then_some(cost))
-                .number("unpriced", self.unpriced);
+            .object("usage", |usage| self.counts.unwrap_or_default().add_to(usage))
+            .or_null(Members::decimal, "cost", is_known.then_some(cost))
+            .number("unpriced", self.unpriced);
+        if repeat <= 1 {
+            return members;
         }
-        if repeat > 1 {
-            members = members.objects("repeats", &self.passed, |members, (name, passed)| {
-                members.string("name", name).number("passed", *passed).number("of", repeat)
-            });
-        }
-        members
+        members.objects("repeats", &self.passed, |members, (name, passed)| {
+            members.string("name", name).number("passed", *passed).number("of", repeat)
+        })
     }
 }

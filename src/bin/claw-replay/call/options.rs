@@ -161,7 +161,7 @@ impl CallArgs {
             rebuild: RebuildOptions { limit_turns, ..RebuildOptions::default() },
             extras,
             model: self.model.clone(),
-            limits: RunLimits::new(&self.limits, self.model.model())?,
+            limits: RunLimits::new(&self.limits, &self.model)?,
             client: Client::new(settings, arguments),
         })
     }
