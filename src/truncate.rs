@@ -8,6 +8,7 @@
 //! [`bytes`] does the same for a limit in bytes, where images and documents go first, and [`block`] finds the blocks that a
 //! refusal blames; [`omit`] leaves them out.
 
+pub mod aged;
 pub mod block;
 pub mod bytes;
 pub mod omit;

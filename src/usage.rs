@@ -232,9 +232,7 @@ impl Prices {
     /// Returns the cost of a call; `None` if the price of input or of output is unknown.
     #[must_use]
     pub fn cost(&self, counts: &Counts) -> Option<f64> {
-        let usual = self.all()?;
-        let long = self.above.filter(|above| counts.prompt() > above.limit);
-        Some(counts.cost(long.map_or(usual, |above| above.prices)))
+        Some(counts.cost(self.rates(counts.prompt())?))
     }
 
     /// Returns the prices of input, input read from a cache, input written to one, and output; `None` if that of input or of
@@ -243,6 +241,13 @@ impl Prices {
     pub fn all(&self) -> Option<[f64; 4]> {
         let (input, output) = (self.input?, self.output?);
         Some([input, self.cache_read.unwrap_or(input), self.cache_write.unwrap_or(input), output])
+    }
+
+    /// Returns the same for a prompt of this many tokens, cached ones included.
+    #[must_use]
+    pub fn rates(&self, prompt: u64) -> Option<[f64; 4]> {
+        let long = self.above.filter(|above| prompt > above.limit);
+        Some(long.map_or(self.all()?, |above| above.prices))
     }
 
     /// Returns the prices, or `None` if none is given.

@@ -38,6 +38,8 @@ complete -c claw-chat -l window -d 'Context window in tokens, prompt and answer 
 complete -c claw-chat -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
 complete -c claw-chat -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
 complete -c claw-chat -l limit-turns -d 'Keep only the last N turns' -r -f
+complete -c claw-chat -l compact-when -d 'When a conversation is compacted ahead of an overflow' -r -f -a "window\t'When the window less the reserve is full'
+cost\t'Also when reading the old part again has cost as much as a summary and a new prefix'"
 complete -c claw-chat -l max-rounds -d 'Maximum number of rounds of tool calls in a turn' -r -f
 complete -c claw-chat -l fallback -d 'Source of the summary if no model makes one (default: local, then --emergency)' -r -f -a "local\t'Extract the summary from the messages, without a model'"
 complete -c claw-chat -l via -d 'Source of summaries: PROVIDER:MODEL, main for the conversation\'s model, or provider for its server\'s own; may be repeated' -r -f

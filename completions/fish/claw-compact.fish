@@ -42,6 +42,7 @@ complete -c claw-compact -l retry -d 'Read transcripts and make their missing su
 complete -c claw-compact -l no-prefer-checkpoint -d 'Do not use a checkpoint as the summary, even if it covers half of the request or more'
 complete -c claw-compact -l no-fallback -d 'Fail if no model makes a summary, instead of making one without a model'
 complete -c claw-compact -l emergency -d 'If no source gives a summary, keep the newest fifth of the messages and mark the summary as missing'
+complete -c claw-compact -l for-cost -d 'Cut because that costs less than to go on: keep the newest 20000 tokens or a tenth of the window, and say so in the record'
 complete -c claw-compact -l classic -d 'Choose the cut by the number of messages alone, as claw0 does'
 complete -c claw-compact -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-compact -s V -l version -d 'Print version'

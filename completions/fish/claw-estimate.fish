@@ -20,6 +20,11 @@ complete -c claw-estimate -l window -d 'Context window in tokens, prompt and ans
 complete -c claw-estimate -l max-tokens -d 'Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)' -r -f
 complete -c claw-estimate -l reserve -d 'Tokens to keep free; a conversation that would use them is compacted first (default: 30000, at most 15 % of the window)' -r -f
 complete -c claw-estimate -l prices -d 'File of prices, one model per line, which wins over the table of models' -r -F
+complete -c claw-estimate -l compact-when -d 'When a conversation is compacted ahead of an overflow' -r -f -a "window\t'When the window less the reserve is full'
+cost\t'Also when reading the old part again has cost as much as a summary and a new prefix'"
+complete -c claw-estimate -l cache -d 'Use of the provider\'s prompt cache' -r -f -a "auto\t'Use the provider\'s prompt cache, with its default lifetime'
+off\t'Ask for no cache'
+1h\t'Use the cache with the longer lifetime, an hour at Anthropic, for which writing costs more'"
 complete -c claw-estimate -l method -d 'Method of estimating text' -r -f -a "script\t'By the kind of text and the model\'s tokenizer family'
 chars4\t'As claw0 does: characters divided by four, block by block. For comparison only'
 exact\t'With the model\'s own tokenizer'"
@@ -33,7 +38,7 @@ complete -c claw-estimate -l profile -d 'Profile of the configuration file to us
 complete -c claw-estimate -l json -d 'Write a breakdown as one JSON object'
 complete -c claw-estimate -l bar -d 'Write a bar that shows how full the context window is'
 complete -c claw-estimate -l parts -d 'Also list tokens by part, one per line, then the largest records'
-complete -c claw-estimate -l check -d 'Exit with 3 if the estimate reaches the window less the reserve, and with 4 if the request has too many bytes'
+complete -c claw-estimate -l check -d 'Exit with 3 if the estimate reaches the window less the reserve, with 4 if the request has too many bytes, and with 5 if a cut pays'
 complete -c claw-estimate -l calibrate -d 'Write a table of models with a factor for each model that has counts in a transcript'
 complete -c claw-estimate -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-estimate -s V -l version -d 'Print version'

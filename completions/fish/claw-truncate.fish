@@ -18,10 +18,14 @@ complete -c claw-truncate -l max-fraction -d 'Share of the window that one resul
 complete -c claw-truncate -l head-ratio -d 'Share of the kept text that comes from the beginning, from 0 to 1' -r -f
 complete -c claw-truncate -l floor -d 'Shorten no result below about this many characters to fit the budget (default: a tenth of the limit for one result, at least 200 and at most 2000)' -r -f
 complete -c claw-truncate -l min-gain -d 'Do nothing unless it saves at least this many tokens' -r -f
+complete -c claw-truncate -l cache -d 'Use of the provider\'s prompt cache' -r -f -a "auto\t'Use the provider\'s prompt cache, with its default lifetime'
+off\t'Ask for no cache'
+1h\t'Use the cache with the longer lifetime, an hour at Anthropic, for which writing costs more'"
 complete -c claw-truncate -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
 json\t'One JSON object per diagnostic'"
 complete -c claw-truncate -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-truncate -l profile -d 'Profile of the configuration file to use' -r -f
+complete -c claw-truncate -l if-cold -d 'Do nothing unless the prompt cache has expired since the last reply, and then shorten the results of older ones'
 complete -c claw-truncate -l record -d 'Write truncation and omission records for claw-append instead of messages'
 complete -c claw-truncate -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-truncate -s V -l version -d 'Print version'

@@ -162,7 +162,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 meta.iter_mut().for_each(|meta| meta.pin = pin);
                 self.user(content, meta, record);
             }
-            Body::Assistant { content, usage, model } => {
+            Body::Assistant { content, usage, model, time } => {
+                meta.iter_mut().for_each(|meta| meta.time = time);
                 if let (Some(meta), Some(usage)) = (&mut meta, usage) {
                     meta.usage = Some(usage.into_owned());
                     meta.model = model.and_then(|raw| json::string(&raw).map(Cow::into_owned));

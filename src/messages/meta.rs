@@ -30,6 +30,8 @@ pub struct Meta {
     pub usage: Option<String>,
     /// The model that wrote the counted reply.
     pub model: Option<String>,
+    /// The time of the reply in seconds since 1970.
+    pub time: Option<f64>,
     /// True if a record in the message is pinned.
     pub pin: bool,
     /// The tool results in the message.
@@ -63,6 +65,7 @@ impl Meta {
         if other.usage.is_some() {
             (self.usage, self.model) = (other.usage, other.model);
         }
+        self.time = other.time.or(self.time);
         self.pin |= other.pin;
         self.results.extend(other.results);
         self.summary = self.summary.take().or(other.summary);
@@ -88,6 +91,7 @@ impl Meta {
             end: object.number("end").unwrap_or(0),
             usage: object.get("usage").map(str::to_owned),
             model: object.string("model").map(Cow::into_owned),
+            time: object.get("time").and_then(|time| time.parse().ok()),
             pin: object.is_true("pin"),
             results: results::parse(&object)?,
             sources: sources::parse(&object)?,
@@ -110,6 +114,7 @@ impl Meta {
             .number("end", self.end)
             .optional(Members::raw, "usage", self.usage.as_deref())
             .optional(Members::string, "model", self.model.as_deref())
+            .optional(Members::decimal, "time", self.time)
             .flag("pin", self.pin);
         members = results::add(&self.results, members);
         members = sources::add(&self.sources, members);
@@ -146,6 +151,7 @@ mod tests {
             end: 99,
             usage: Some(r#"{"input_tokens":5}"#.into()),
             model: Some("m".into()),
+            time: Some(1_767_225_600.5),
             pin: true,
             results: vec![ResultMeta {
                 tool_use_id: "t_2".into(),

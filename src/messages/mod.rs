@@ -102,8 +102,8 @@ impl<'a> Message<'a> {
     #[must_use]
     pub fn into_outline(mut self) -> Message<'static> {
         if let Some(meta) = self.meta.as_deref_mut() {
-            let Meta { id, usage, model, offset, end, scale, .. } = std::mem::take(meta);
-            *meta = Meta { id, usage, model, offset, end, scale, ..Meta::default() };
+            let Meta { id, usage, model, time, offset, end, scale, .. } = std::mem::take(meta);
+            *meta = Meta { id, usage, model, time, offset, end, scale, ..Meta::default() };
         }
         Message { role: self.role, content: self.content.into_outline(), meta: self.meta }
     }

@@ -13,6 +13,7 @@
 //!   `types/chat/completion_create_params.py` of openai 3.57.0).
 //! - All others get nothing: what they cache depends on the prefix alone.
 
+use crate::cost::cold::LIFETIMES;
 use crate::json::write::{self, Members};
 use crate::json::{Object, elements, is_blank};
 use crate::provider::address::{Address, is_azure};
@@ -35,6 +36,18 @@ pub enum CacheChoice {
     /// Use the cache with the longer lifetime, an hour at Anthropic, for which writing costs more
     #[value(name = "1h")]
     Hour,
+}
+
+impl CacheChoice {
+    /// Returns the lifetime of the cache in seconds; `None` without one.
+    #[must_use]
+    pub fn lifetime(self) -> Option<f64> {
+        match self {
+            CacheChoice::Auto => Some(LIFETIMES[0]),
+            CacheChoice::Off => None,
+            CacheChoice::Hour => Some(LIFETIMES[1]),
+        }
+    }
 }
 
 /// How a request asks for caching.

@@ -65,6 +65,8 @@ pub enum Body<'a> {
         usage: Option<Cow<'a, str>>,
         /// The name of the model, as JSON.
         model: Option<Cow<'a, str>>,
+        /// The time of the record in seconds since 1970.
+        time: Option<f64>,
     },
     /// The part of a reply that was shown before it broke off. Rebuild leaves it out unless an option includes it.
     Interrupted {
@@ -148,7 +150,8 @@ impl Body<'_> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         match self {
             Body::User { content, pin } => Body::User { content: content.into_owned(), pin },
-            Body::Assistant { content, usage, model } => Body::Assistant {
+            Body::Assistant { content, usage, model, time } => Body::Assistant {
+                time,
                 content: content.into_owned(),
                 usage: usage.map(owned),
                 model: model.map(owned),
@@ -256,6 +259,7 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
             content: content(object).map_err(wrong)?,
             usage: object.get("usage").filter(|usage| usage.starts_with('{')).map(Cow::Borrowed),
             model: object.get("model").filter(|model| model.starts_with('"')).map(Cow::Borrowed),
+            time: object.get("ts").and_then(|ts| ts.parse().ok()),
         },
         "tool_use" => tool_use(object).map_err(wrong)?,
         "tool_result" => tool_result(object).map_err(wrong)?,

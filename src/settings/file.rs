@@ -27,6 +27,7 @@ pub const KEYS: &[&str] = &[
     "checkpoint-min-tokens",
     "checkpoint-percents",
     "checkpoint-turns",
+    "compact-when",
     "cost",
     "deny",
     "detect-truncation",

@@ -86,6 +86,18 @@ impl<'a> FoundResult<'a> {
         &messages[self.message].content.blocks()[self.index]
     }
 
+    /// Returns true if its message comes before the one with this index.
+    pub fn is_before(&self, message: usize) -> bool {
+        self.message < message
+    }
+
+    /// Returns true if the result has an image or a document.
+    pub fn has_media(&self, messages: &[Message<'a>]) -> bool {
+        let content = content(self.block(messages));
+        let mut items = content.iter().flat_map(Content::blocks);
+        items.any(|item| item.kind == BlockKind::Media)
+    }
+
     /// Returns the result; `None` if it cannot be shortened. The first call reads the result from `messages`, so it
     /// must come before any change to the result; later calls return what was read.
     pub fn read(&mut self, messages: &[Message<'a>]) -> Option<&mut ReadResult<'a>> {

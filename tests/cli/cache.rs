@@ -200,3 +200,102 @@ fn recordings_without_a_cache_are_replayed_to_requests_with_one() {
     call(&["--replay", "tapes", "--max-tokens", "77"]).code(8);
     assert_eq!(provider.requests().len(), 1);
 }
+
+/// The time of the sandbox, in seconds since 1970.
+const NOW: u64 = 1_767_225_600;
+
+/// Writes a session whose replies call a tool; each result has this many words. The newest reply was made `age` seconds ago.
+fn session(sandbox: &Sandbox, replies: u64, words: usize, age: u64) {
+    let mut lines = vec![json!({"type": "user", "ts": NOW - 9000, "content": "Begin."})];
+    for at in 0..replies {
+        let ts = NOW - age - 10 * (replies - at - 1);
+        let call =
+            json!({"type": "tool_use", "id": format!("t{at}"), "name": "work", "input": {"n": at}});
+        lines
+            .push(json!({"type": "assistant", "ts": ts, "content": [call], "model": "test-model"}));
+        let text = format!("{at} {}", "result ".repeat(words));
+        lines.push(json!({"type": "tool_result", "ts": ts, "tool_use_id": format!("t{at}"), "content": text}));
+    }
+    lines.push(
+        json!({"type": "assistant", "ts": NOW - age, "content": "Done.", "model": "test-model"}),
+    );
+    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+    sandbox.write("s.jsonl", text.join("\n") + "\n");
+}
+
+/// Returns the records that a turn adds, without those of the prompt and the reply; and its diagnostics.
+fn turn(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> (Vec<Value>, String) {
+    let before = sandbox.read_text("s.jsonl").lines().count();
+    let cmd =
+        program(sandbox, provider, "claw-turn").args(["--models", "models", "--max-tokens", "500"]);
+    let run = cmd.args(args).args(["-m", "Go on.", "s.jsonl"]).assert().success();
+    let text = sandbox.read_text("s.jsonl");
+    let records = text.lines().skip(before).map(|line| serde_json::from_str(line).expect("JSON"));
+    let is_view = |it: &Value| it["type"] != "user" && it["type"] != "assistant";
+    (records.filter(is_view).collect(), run.stderr_text().to_owned())
+}
+
+#[test]
+fn audit_40_old_results_are_shortened_when_the_cache_has_expired() {
+    for (age, args, shortened) in [
+        (400, &[][..], 6),
+        (200, &[], 0),
+        (400, &["--cache", "1h"], 0),
+        (4000, &["--cache", "1h"], 6),
+        (4000, &["--cache", "off"], 0),
+        (400, &["--no-proactive"], 0),
+    ] {
+        let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+        sandbox.write("models", "test-model 30000 -\n");
+        session(&sandbox, 8, 1000, age);
+        let (records, stderr) = turn(&sandbox, &provider, args);
+        assert_eq!(records.len(), shortened, "{age} {args:?}: {stderr}");
+        for record in records {
+            assert_eq!(
+                (&record["type"], &record["reason"]),
+                (&json!("truncation"), &json!("cost"))
+            );
+        }
+        let sent = String::from_utf8_lossy(&provider.requests().last().expect("a request").body)
+            .into_owned();
+        assert_eq!(sent.matches("result ").count() < 8000, shortened > 0);
+        provider.all_legal();
+    }
+}
+
+#[test]
+fn audit_40_a_cut_is_made_when_it_pays() {
+    let prices = "test-model 200000 - input=3 cache-read=0.3 cache-write=3.75 output=15\n";
+    for (replies, args, cuts) in [
+        (60, &["--compact-when", "cost"][..], 1),
+        (60, &[], 0),
+        (3, &["--compact-when", "cost"], 0),
+    ] {
+        let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+        sandbox.write("models", prices);
+        session(&sandbox, replies, 800, 20);
+        if cuts > 0 {
+            provider.script(Step::text(
+                "The user had sixty things built, and all of them work. ".repeat(4),
+            ));
+        }
+        let (records, stderr) = turn(&sandbox, &provider, args);
+        assert_eq!(records.len(), cuts, "{replies} {args:?}: {stderr}");
+        if let [cut] = &records[..] {
+            assert_eq!((&cut["type"], &cut["reason"]), (&json!("compaction"), &json!("cost")));
+            assert!(stderr.contains("a cut pays: reading the old part has cost $"), "{stderr}");
+            // The next request reads little, so that nothing pays.
+            assert_eq!(turn(&sandbox, &provider, args).0, [] as [Value; 0]);
+        }
+    }
+}
+
+#[test]
+fn audit_40_without_a_price_only_the_window_counts() {
+    let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+    sandbox.write("models", "test-model 200000 -\n");
+    session(&sandbox, 60, 800, 20);
+    let (records, stderr) = turn(&sandbox, &provider, &["--compact-when", "cost"]);
+    assert_eq!(records, [] as [Value; 0]);
+    assert!(stderr.contains("no price for 'test-model'"), "{stderr}");
+}

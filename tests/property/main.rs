@@ -2,7 +2,7 @@
 //!
 //! [`generate`] makes a conversation from a seed, [`records`] writes it, and [`model`] states what its messages
 //! must contain. [`any`], [`laws`], [`views`], [`chains`] and [`shown`] are the laws; [`budgets`],
-//! [`ids`], [`pairs`], [`relay`], [`shortened`] and [`trees`] are laws that make their own transcripts. A conversation that breaks a law is reduced by
+//! [`cuts`], [`ids`], [`pairs`], [`relay`], [`shortened`] and [`trees`] are laws that make their own transcripts. A conversation that breaks a law is reduced by
 //! dropping records as long as it still breaks the law. `CLAW_TEST_FULL=1` tries a million conversations,
 //! `CLAW_TEST_SEED=n` only the one with that seed.
 //!
@@ -25,6 +25,7 @@ mod bodies;
 mod budgets;
 mod chains;
 mod choices;
+mod cuts;
 mod fuzz;
 mod generate;
 mod guarded;
@@ -173,6 +174,17 @@ fn g7_results_are_paired_with_their_calls_in_every_order() {
     assert_eq!(pairs::permutations(vec![1, 2, 3]).len(), 6);
     if let Err(why) = pairs::in_every_order() {
         panic!("{why}");
+    }
+}
+
+#[test]
+fn audit_40_a_session_costs_at_most_twice_the_optimum() {
+    let is_full = env::var_os("CLAW_TEST_FULL").is_some();
+    for seed in 0..if is_full { SLOW_CASES_IN_FULL } else { CONVERSATIONS / 10 } {
+        let held = cuts::the_optimum_is_the_least(seed);
+        if let Err(why) = held.and_then(|()| cuts::cost_is_at_most_twice_the_optimum(seed)) {
+            panic!("seed {seed}: {why}");
+        }
     }
 }
 

@@ -13,6 +13,8 @@ use clawutils::compact::cut::{CutLimits, CutRule};
 use clawutils::compact::pieces::Pieces;
 use clawutils::compact::request::{self, SummaryPrompt};
 use clawutils::compact::{CutPlan, KEEP_USER, MadeSummary, SmallestRequest, Strategy, Task};
+use clawutils::cost::for_cost;
+use clawutils::cost::policy::kept_for_cost;
 use clawutils::estimate::{Budget, Fault, Model, Refused, Request};
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::json::write::Members;
@@ -66,6 +68,9 @@ pub struct CompactArgs {
     /// Keep the newest messages that together have at least this many tokens, instead of the newest half
     #[arg(long, value_name = "TOKENS", conflicts_with = "classic")]
     pub keep_tokens: Option<u64>,
+    /// Cut because that costs less than to go on: keep the newest 20000 tokens or a tenth of the window, and say so in the record
+    #[arg(long, conflicts_with_all = ["classic", "keep_tokens"])]
+    pub for_cost: bool,
     /// Choose the cut by the number of messages alone, as claw0 does
     #[arg(long)]
     pub classic: bool,
@@ -151,6 +156,10 @@ impl CompactRun<'_> {
         let request = Request { messages, system, tools, model };
         let rule = match self.args.keep_tokens {
             Some(tokens) => CutRule::Tail(tokens),
+            None if self.args.for_cost => {
+                let window = self.budget.map_or(u64::MAX, |budget| budget.window);
+                CutRule::Tail(kept_for_cost(window))
+            }
             None if self.args.classic => CutRule::Classic,
             // Any message may contain the block, so as many as possible are covered.
             None if self.fault() == Fault::Block => CutRule::Fifth,
@@ -240,7 +249,9 @@ impl CompactRun<'_> {
             return write_messages(&task.apply(&made.planned, &made.reply.text)).map(|_| ());
         }
         let mut out = Output::open();
-        writeln!(out, "{}", record(task, made, None)?).context("cannot write '<stdout>'")?;
+        let record = record(task, made, None)?;
+        let record = if self.args.for_cost { for_cost(&record) } else { record };
+        writeln!(out, "{record}").context("cannot write '<stdout>'")?;
         out.finish()
     }
 }

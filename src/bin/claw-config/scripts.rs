@@ -10,6 +10,7 @@ use clawutils::cli::options::{
     PauseArgs, PermitArgs, PlaceArgs, ResetArgs, SourceArgs,
 };
 use clawutils::cli::summary::{CommandArgs, SummariserArgs};
+use clawutils::cost::CompactWhen;
 use clawutils::settings::values::{positive, seconds};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -81,6 +82,9 @@ pub struct TurnArgs {
     /// Do not compact ahead of an overflow
     #[arg(long = "no-proactive", env = "CLAW_PROACTIVE", action = ArgAction::SetFalse)]
     pub proactive: bool,
+    /// When a conversation is compacted ahead of an overflow
+    #[arg(long, value_name = "WHEN", env = "CLAW_COMPACT_WHEN", default_value = "window")]
+    pub compact_when: CompactWhen,
     /// Do not ask the provider for the window of the model
     #[arg(long = "no-ask-window", env = "CLAW_ASK_WINDOW", action = ArgAction::SetFalse)]
     pub ask_window: bool,

@@ -1,19 +1,23 @@
 //! claw-estimate: estimates the tokens of a request.
 
 mod count;
+mod rent;
 mod source;
 
 use crate::count::CountArgs;
+use crate::rent::Rent;
 use crate::source::Source;
 use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::{self, DialectArgs, LogArgs, Operands, Output, arguments};
+use clawutils::cli::{self, DialectArgs, Log, LogArgs, Operands, Output, arguments};
+use clawutils::cost::{CompactWhen, PriceList};
 use clawutils::estimate::calibrate::{MIN_GROWTH, calibrate};
-use clawutils::estimate::{Estimate, Method, Request, exact, report};
+use clawutils::estimate::{Budget, Estimate, Method, Request, exact, report};
 use clawutils::exit::{self, Exit};
 use clawutils::messages::Message;
+use clawutils::provider::cache::CacheChoice;
 use clawutils::usage::{Counts, Prices};
 use std::io::Write;
 use std::path::PathBuf;
@@ -52,9 +56,16 @@ struct Args {
     /// File of prices, one model per line, which wins over the table of models
     #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
     prices: Option<PathBuf>,
-    /// Exit with 3 if the estimate reaches the window less the reserve, and with 4 if the request has too many bytes
+    /// Exit with 3 if the estimate reaches the window less the reserve, with 4 if the request has too many bytes, and with 5 if
+    /// a cut pays
     #[arg(long)]
     check: bool,
+    /// When a conversation is compacted ahead of an overflow
+    #[arg(long, value_name = "WHEN", env = "CLAW_COMPACT_WHEN", default_value = "window")]
+    compact_when: CompactWhen,
+    /// Use of the provider's prompt cache
+    #[arg(long, value_name = "WHEN", env = "CLAW_CACHE", default_value = "auto")]
+    cache: CacheChoice,
     /// Write a table of models with a factor for each model that has counts in a transcript
     #[arg(long, conflicts_with_all = ["json", "bar", "parts", "check", "count"])]
     calibrate: bool,
@@ -129,11 +140,39 @@ fn main() -> ExitCode {
         if let Some(limit) = heavy {
             return exit::fail(Exit::TooLarge, report::too_many_bytes(&estimate, limit));
         }
-        match budget.filter(|budget| args.check && estimate.tokens >= budget.trigger()) {
-            Some(budget) => exit::fail(Exit::Overflow, report::too_large(&estimate, budget)),
-            None => Ok(Exit::Done),
+        let Some(budget) = budget.filter(|_| args.check) else { return Ok(Exit::Done) };
+        if estimate.tokens >= budget.trigger() {
+            return exit::fail(Exit::Overflow, report::too_large(&estimate, budget));
         }
+        args.check_cost(request, budget, &prices, log)
     })
+}
+
+impl Args {
+    /// Checks, with `--compact-when cost`, whether a cut pays. Without a price, only the window counts.
+    fn check_cost(
+        &self,
+        request: Request<'_, '_>,
+        budget: Budget,
+        prices: &PriceList,
+        log: Log,
+    ) -> anyhow::Result<Exit> {
+        if self.compact_when == CompactWhen::Window {
+            return Ok(Exit::Done);
+        }
+        let name = request.model.map_or("", |model| model.name);
+        let Some(of_model) = prices.of(name) else {
+            log.note(&format!("--compact-when cost has no effect: no price for '{name}'; give one in a file with --prices"));
+            return Ok(Exit::Done);
+        };
+        let rent = Rent::of(request, budget, of_model, self.cache)?.filter(|it| it.is_due());
+        let Some(Rent { paid, cut }) = rent else { return Ok(Exit::Done) };
+        let [paid, cut] = [paid, cut].map(|cost| prices.amount(cost));
+        let text = format!(
+            "a cut pays: reading the old part has cost {paid}, a cut costs {cut} and reading that part once"
+        );
+        exit::fail(Exit::NoGain, text)
+    }
 }
 
 /// Returns the price of the prompt if what the provider has counted is read from its cache and the rest written to it, and

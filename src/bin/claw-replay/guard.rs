@@ -1,6 +1,7 @@
 //! guard: finds the turns at which context windows would overflow. At each of them it simulates, without calling a
 //! model, the steps that `claw-turn` takes to make a request fit.
 
+mod policies;
 mod simulation;
 
 use crate::report::{Case, Outcome, Report};
@@ -9,12 +10,14 @@ use crate::transcript::Transcript;
 use clawutils::cli::budget::RequestArgs;
 use clawutils::cli::prices;
 use clawutils::cost::PriceList;
+use clawutils::cost::policy::Policy;
 use clawutils::estimate::{Budget, Model, Weight};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::messages::rebuild::{self, RebuildOptions};
 use clawutils::settings::values::positive;
 use clawutils::usage::Counts;
+use policies::{Priced, Steps};
 use simulation::{Beside, Events, Overflow, SimulatedCall, Simulation};
 use std::path::PathBuf;
 
@@ -46,6 +49,9 @@ pub struct GuardArgs {
     /// Model to estimate tokens for, and whose price applies (default: the one that the newest reply names)
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
+    /// Price these policies of cutting and shortening, and the least that was possible; separate several with commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub policy: Vec<Policy>,
     /// The options that check, guard and call share.
     #[command(flatten)]
     pub run: RunArgs,
@@ -57,6 +63,7 @@ pub struct Guard {
     beside: Beside,
     prices: PriceList,
     model: Option<String>,
+    policies: Vec<Policy>,
     options: String,
 }
 
@@ -82,8 +89,9 @@ impl GuardArgs {
         let extras = request.read()?;
         let beside = Beside { system: extras.system, tools: extras.tools };
         let prices = prices(self.prices.as_deref(), None)?;
-        let options = format!("{budgets:?} {beside:?} {prices:?} {:?}", self.model);
-        Ok(Guard { budgets, beside, prices, model: self.model.clone(), options })
+        let (model, policies) = (self.model.clone(), self.policy.clone());
+        let options = format!("{budgets:?} {beside:?} {prices:?} {model:?} {policies:?}");
+        Ok(Guard { budgets, beside, prices, model, policies, options })
     }
 }
 
@@ -102,11 +110,15 @@ impl Mode for Guard {
         let mut windows: Vec<WindowRun<'_>> =
             self.budgets.iter().map(|budget| WindowRun::new(self, *budget, model)).collect();
         let (mut turn, mut count, mut tokens) = (0, 0, 0);
+        let mut steps = Steps::default();
         let options = RebuildOptions { ignore_compactions: true, ..RebuildOptions::default() };
         let inputs = std::slice::from_ref(&transcript.input);
         rebuild::stream(inputs, &options, true, |message| {
             let mut message = message.into_owned();
             let weight = Weight::of(&message, model);
+            if !self.policies.is_empty() {
+                steps.take(&message, weight);
+            }
             turn += u64::from(message.is_from_user());
             count += 1;
             tokens += weight.tokens();
@@ -126,6 +138,7 @@ impl Mode for Guard {
         for window in &mut windows {
             let events = window.simulation.finish(turn);
             window.note(&events);
+            window.price(&steps, model);
         }
         let cases = windows.iter().map(WindowRun::case).collect();
         let numbers = Members::new().number("turns", turn).number("messages", count);
@@ -151,6 +164,8 @@ struct WindowRun<'g> {
     costs: [f64; 2],
     /// The number of calls whose model has no price.
     unpriced: u64,
+    /// The policies, if some were asked for.
+    priced: Option<Priced>,
 }
 
 impl<'g> WindowRun<'g> {
@@ -166,6 +181,17 @@ impl<'g> WindowRun<'g> {
             output: 0,
             costs: [0.0; 2],
             unpriced: 0,
+            priced: None,
+        }
+    }
+
+    /// Prices the policies at the prices of the model.
+    fn price(&mut self, steps: &Steps, model: Option<Model<'_>>) {
+        let Guard { policies, prices, beside, .. } = self.guard;
+        if !policies.is_empty() {
+            let prices = model.and_then(|model| prices.of(model.name));
+            let base = beside.tokens(model);
+            self.priced = Some(Priced::new(policies, steps, base, prices, self.simulation.budget));
         }
     }
 
@@ -241,7 +267,12 @@ impl<'g> WindowRun<'g> {
             .number("summary_calls", self.summary_calls)
             .number("input", self.input)
             .number("output", self.output);
-        self.add_costs(members).objects("overflows", first, |members, it| {
+        let members = self.add_costs(members);
+        let members = match &self.priced {
+            Some(priced) => priced.add_to(members),
+            None => members,
+        };
+        members.objects("overflows", first, |members, it| {
             members
                 .number("turn", it.turn)
                 .number("tokens", it.tokens)

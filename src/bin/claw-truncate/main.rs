@@ -8,6 +8,8 @@ use clawutils::cli::budget::{BudgetArgs, RefusedArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, LogArgs, Operands, arguments};
 use clawutils::estimate::{Refused, Request};
+use clawutils::exit::Exit;
+use clawutils::provider::cache::CacheChoice;
 use clawutils::settings::values::share;
 use clawutils::truncate::{HEAD_RATIO, MAX_FRACTION};
 use std::process::ExitCode;
@@ -36,6 +38,12 @@ struct Args {
     refused: RefusedArgs,
     #[command(flatten)]
     limits: LimitArgs,
+    /// Do nothing unless the prompt cache has expired since the last reply, and then shorten the results of older ones
+    #[arg(long, conflicts_with_all = ["max_fraction", "head_ratio", "floor", "min_gain"])]
+    if_cold: bool,
+    /// Use of the provider's prompt cache
+    #[arg(long, value_name = "WHEN", env = "CLAW_CACHE", default_value = "auto")]
+    cache: CacheChoice,
     /// Write truncation and omission records for claw-append instead of messages
     #[arg(long)]
     record: bool,
@@ -83,7 +91,10 @@ fn main() -> ExitCode {
         let (outcome, limits) = steps.run(&mut messages, log)?;
         drop(progress);
         output::write_truncated(&messages, &outcome, args.record)?;
-        let must_gain = args.record || refused.is_some();
+        let must_gain = !args.if_cold && (args.record || refused.is_some());
+        if args.if_cold && outcome.is_unchanged() {
+            return Ok(Exit::Done);
+        }
         output::report_truncated(log, &outcome, limits, must_gain)
     })
 }

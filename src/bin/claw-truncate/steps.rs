@@ -2,11 +2,13 @@
 
 use crate::Args;
 use crate::output::Limits;
-use clawutils::cli::Log;
+use clawutils::cli::{Log, now};
+use clawutils::cost::cold;
 use clawutils::estimate::bytes::{self, ByteLimit};
 use clawutils::estimate::{Fault, Gauge, Refused, Request};
 use clawutils::exit::{Exit, fail};
 use clawutils::messages::Message;
+use clawutils::truncate::aged::shorten_aged;
 use clawutils::truncate::{self, TruncateOptions, TruncateOutcome, block};
 
 /// The request, and how it was refused.
@@ -29,6 +31,9 @@ impl Steps<'_> {
         log: Log,
     ) -> anyhow::Result<(TruncateOutcome, Limits)> {
         let Steps { beside, gauge, .. } = *self;
+        if self.args.if_cold {
+            return self.shorten_aged(messages);
+        }
         match self.refused.map_or(Fault::Tokens, |refused| refused.fault) {
             Fault::Other => {
                 fail(Exit::NoGain, "nothing changed: a smaller request would be refused too")
@@ -46,6 +51,20 @@ impl Steps<'_> {
             }
             Fault::Tokens => self.fit(messages, log),
         }
+    }
+
+    /// Shortens old results if the prompt cache has expired. Without a known window, nothing is changed.
+    fn shorten_aged(
+        &self,
+        messages: &mut [Message<'_>],
+    ) -> anyhow::Result<(TruncateOutcome, Limits)> {
+        let Steps { args, beside, gauge, .. } = *self;
+        let lifetime = args.cache.lifetime();
+        let now = now()?;
+        let is_cold = lifetime.is_some_and(|lifetime| cold::is_cold(messages, lifetime, now));
+        let budget = if is_cold { args.budget.budget(&args.model, None)? } else { None };
+        let outcome = budget.map(|it| shorten_aged(messages, beside, gauge, it.window));
+        Ok((outcome.unwrap_or_default(), Limits::default()))
     }
 
     /// Brings the request under the documented or learned limit in bytes, if it exceeds that, and then within its

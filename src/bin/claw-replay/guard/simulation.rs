@@ -32,6 +32,12 @@ pub struct Beside {
 }
 
 impl Beside {
+    /// Returns the size of these parts in tokens.
+    pub fn tokens(&self, model: Option<Model<'_>>) -> u64 {
+        let request = self.request(&[], model);
+        Gauge::new(Request { model, ..Request::default() }, None).tokens(request)
+    }
+
     fn request<'r, 'a>(
         &'r self,
         messages: &'r [Message<'a>],
