@@ -68,6 +68,12 @@ complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l system
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l tools -d 'File with a JSON array of tool definitions, or directory of tools' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l prices -d 'File of prices, one model per line; the cost of all calls is reported' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l model -d 'Model to estimate tokens for, and whose price applies (default: the one that the newest reply names)' -r -f
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l policy -d 'Price these policies of cutting and shortening, and the least that was possible; separate several with commas' -r -f -a "none\t'Never; the window is not kept'
+window\t'Cut when the window less the reserve is full, keeping the newer half'
+pi\t'Cut as pi does'
+openclaw\t'Cut as OpenClaw does, and shorten old results when the cache has expired'
+cold\t'As window, and shorten old results when the cache has expired'
+cost\t'Cut when reading the old part has cost as much as a cut, and shorten old results when the cache has expired'"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l glob -d 'Pattern for the names of files in directories, or for their paths if it has a slash; may be repeated' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l files-from -d 'File with further paths, one per line; `-` is standard input' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l shard -d 'Divide the transcripts into N parts, and work only on part K' -r -f

@@ -9,7 +9,7 @@ use crate::record::content::Role;
 pub const LIFETIMES: [f64; 2] = [300.0, 3600.0];
 
 /// Returns the times of the replies in messages with `_meta`, in seconds since 1970, oldest first.
-pub fn replies<'m>(messages: &'m [Message<'_>]) -> impl DoubleEndedIterator<Item = (usize, f64)> {
+pub fn replies(messages: &[Message<'_>]) -> impl DoubleEndedIterator<Item = (usize, f64)> {
     let replies = messages.iter().enumerate().filter(|(_, it)| it.role == Role::Assistant);
     replies.filter_map(|(at, message)| Some((at, message.meta.as_ref()?.time?)))
 }

@@ -186,3 +186,60 @@ fn check_reports_only_damage_and_guard_reports_only_overflows() {
         (Vec::new(), vec!["d/077.jsonl".to_owned()])
     );
 }
+
+/// Returns the policies of a window by name.
+fn policies<'w>(window: &'w Value) -> impl Fn(&str) -> &'w Value {
+    move |name| {
+        let all = window["policies"].as_array().expect("policies");
+        all.iter().find(|it| it["policy"] == name).expect("a policy")
+    }
+}
+
+#[test]
+fn audit_40_policies_are_priced_over_a_session() {
+    let sandbox = Sandbox::new();
+    let gen_corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/dev/gen-corpus");
+    let made =
+        std::process::Command::new("python3").args([gen_corpus, "2", "--seed", "7"]).output();
+    sandbox.write("s.jsonl", made.expect("python3").stdout);
+    let list = "none,window,pi,openclaw,cold,cost";
+    let args = ["--window", "200000", "--policy", list, "--model", "claude-sonnet-4-5", "s.jsonl"];
+    let report = window(&guard(&sandbox, &args).success());
+    let of = policies(&report);
+    let cost = |name: &str| of(name)["cost"].as_f64().expect("a cost");
+    let optimum = report["optimum"].as_f64().expect("a cost");
+    for name in list.split(',') {
+        // Other policies keep another part, so that they may cost less than cuts that keep 20,000 tokens.
+        assert!(name != "cost" || (optimum..=1.5 * optimum).contains(&cost(name)), "{report}");
+        assert!(name == "none" || of(name)["largest"].as_u64() < Some(200_000), "{report}");
+    }
+    assert!(cost("cost") < cost("window") && cost("window") < cost("none"), "{report}");
+    assert_eq!((&of("none")["cuts"], &of("window")["shortenings"]), (&json!(0), &json!(0)));
+
+    let args = ["--window", "200000", "--policy", "cost", "--model", "unheard-of", "s.jsonl"];
+    let report = window(&guard(&sandbox, &args).success());
+    assert_eq!(
+        (&report["optimum"], &policies(&report)("cost")["cost"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+/// The session is not in the repository; the test is skipped where it is absent.
+#[test]
+#[expect(clippy::print_stdout, reason = "the test reports that it was skipped")]
+fn audit_40_a_real_session_costs_less_than_half() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/corpus/pi/large-session.jsonl");
+    if !std::path::Path::new(path).exists() {
+        println!("skipped: no session at {path}");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let args =
+        ["--window", "200000", "--policy", "window,cost", "--model", "claude-sonnet-4-5", path];
+    let report = window(&guard(&sandbox, &args).success());
+    let cost = policies(&report)("cost");
+    let ratio =
+        cost["cost"].as_f64().unwrap() / policies(&report)("window")["cost"].as_f64().unwrap();
+    assert!(ratio <= 0.6, "{ratio}");
+    assert!(cost["of_optimum"].as_f64() <= Some(1.3), "{cost}");
+}
