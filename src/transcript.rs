@@ -260,8 +260,11 @@ fn create(path: &Path) -> std::io::Result<(File, bool)> {
     }
 }
 
-/// Creates a directory and its missing parents.
-pub(crate) fn make_directory(directory: &Path) -> std::io::Result<()> {
+/// Creates a directory and its missing parents, which only their owner can use.
+///
+/// # Errors
+/// When it cannot be created.
+pub fn make_directory(directory: &Path) -> std::io::Result<()> {
     if directory.as_os_str().is_empty() || directory.is_dir() {
         return Ok(());
     }

@@ -2,6 +2,7 @@
 
 use crate::json::Object;
 use crate::json::write::Members;
+use crate::provider::batch::BatchService;
 use crate::provider::collect::Collect;
 use crate::provider::{ModelRequest, Reply};
 
@@ -58,6 +59,11 @@ pub trait Api {
 
     /// Returns the beta feature that a request for the server's own summary needs, and each request that contains one.
     fn summary_beta(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the batch service for the requests of a model, if the API has one.
+    fn batches(&self, _base: &str, _model: &str) -> Option<Box<dyn BatchService>> {
         None
     }
 

@@ -12,13 +12,17 @@
 //! A replay delivers the same pieces, so a stream is split where the network split it. A recording written by
 //! hand may omit `pieces`, and its directory may have any name.
 //!
+//! A request that is to be sent in a batch waits for its answer in a directory without one, whose name begins with
+//! `.queued-`, or `.sent-` once it is sent.
+//!
 //! [`Recorder`] writes exchanges and refuses secrets; [`Cassette`] looks exchanges up. [`key`] decides which
-//! requests are equal, `diff` finds the differences between two requests, `secrets` recognises secrets, and
-//! `files` reads and writes the three files.
+//! requests are equal, `diff` finds the differences between two requests, `secrets` recognises secrets,
+//! `queue` keeps requests until their answers come, and `files` reads and writes the three files.
 
 mod diff;
 mod files;
 mod key;
+mod queue;
 mod recorder;
 mod replay;
 mod secrets;
@@ -27,6 +31,7 @@ use crate::provider::reading::Reading;
 use crate::provider::{Answer, Failure};
 pub use files::{REQUEST_HEADERS, REQUEST_ID, RESPONSE_HEADERS};
 pub use key::{canonical_text, key};
+pub use queue::{Queue, Waiting};
 pub use recorder::Recorder;
 pub use replay::{Cassette, LookupError, Miss};
 
@@ -73,6 +78,12 @@ impl Exchange {
             pieces: pieces.to_vec(),
             ended,
         }
+    }
+
+    /// Returns true if there was no answer, or one whose status is not 2xx.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.ended.is_some() || !self.status.is_some_and(|status| (200..300).contains(&status))
     }
 
     /// Replays the answer into `reading`: status and headers, then the body in its original pieces.

@@ -3,6 +3,7 @@
 use crate::exit::{Exit, fail};
 use crate::provider::address::{self, Address, Platform, is_azure, is_local};
 use crate::provider::api::Urls;
+use crate::provider::batch::BatchService;
 use crate::provider::call::Ask;
 use crate::provider::key::KeySource;
 use crate::provider::protocol::Protocol;
@@ -224,6 +225,28 @@ impl Endpoint {
             Ask::Reply => None,
         };
         own.unwrap_or_else(|| urls.reply.clone())
+    }
+
+    /// Returns the batch service for the requests of this endpoint.
+    ///
+    /// # Errors
+    /// Status 78 if there is none. OpenRouter has none, and Azure's is another one.
+    pub fn batches(&self, model: &str) -> anyhow::Result<Box<dyn BatchService>> {
+        let has_none = self.provider.is_offline()
+            || Address::parse(&self.base).is_below("openrouter.ai")
+            || is_azure(&self.base);
+        let service = self.protocol.api().batches(&self.base, model).filter(|_| !has_none);
+        match service {
+            Some(service) => Ok(service),
+            None => {
+                let text = format!(
+                    "no batch service for {} at '{}'; use the address of Anthropic, OpenAI or Gemini, or leave out --batch",
+                    self.provider.name(),
+                    address::shown(&self.base)
+                );
+                fail(Exit::Config, text)
+            }
+        }
     }
 
     /// Returns the key or token in use.

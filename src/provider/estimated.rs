@@ -16,6 +16,12 @@ pub fn prompt(request: &ModelRequest<'_, '_>) -> u64 {
     Estimate::of(to_estimate(request), Method::Script).tokens
 }
 
+/// Returns the tokens that a request may take: an estimate of the prompt, and the largest number in the answer.
+#[must_use]
+pub fn most(request: &ModelRequest<'_, '_>) -> Counts {
+    Counts { input: prompt(request), output: request.max_tokens, ..Counts::default() }
+}
+
 /// Returns the parts of a request that the estimator needs.
 pub(super) fn to_estimate<'r, 'a>(request: &ModelRequest<'r, 'a>) -> estimate::Request<'r, 'a> {
     let ModelRequest { messages, system, tools, model, .. } = *request;

@@ -1,6 +1,7 @@
 //! Sends HTTP requests. This is the only file that uses reqwest.
 
 use crate::exit;
+use crate::provider::question::Content;
 use crate::provider::{Failure, address};
 use reqwest::blocking::{Client, ClientBuilder, Response};
 use reqwest::redirect::Policy;
@@ -32,7 +33,7 @@ pub struct Request {
     /// The headers, including the key.
     pub headers: Vec<(&'static str, String)>,
     /// The body of a POST request; without one, the request is a GET.
-    pub body: Option<String>,
+    pub body: Option<Content>,
     /// The longest wait for the beginning of the answer, and for each piece of it.
     pub timeout: Duration,
     /// PEM certificates to trust in addition to the system's.
@@ -57,8 +58,8 @@ pub enum AnswerPart {
 pub fn send(mut request: Request, mut each: impl FnMut(AnswerPart) -> bool) -> Result<(), Failure> {
     let client = client(&request).map_err(|error| no_answer(&request, &error))?;
     let mut built = match request.body.take() {
-        Some(body) => {
-            client.post(&request.url).header("content-type", "application/json").body(body)
+        Some(Content { kind, text }) => {
+            client.post(&request.url).header("content-type", kind).body(text)
         }
         None => client.get(&request.url),
     };

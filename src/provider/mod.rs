@@ -8,6 +8,7 @@
 pub mod address;
 pub mod anthropic;
 pub mod api;
+pub mod batch;
 pub mod cache;
 pub mod call;
 pub mod cassette;
@@ -31,6 +32,7 @@ pub mod plain;
 pub mod collect;
 pub mod own_summary;
 pub mod protocol;
+pub mod question;
 pub mod reading;
 #[cfg(test)]
 mod recorded;

@@ -10,6 +10,7 @@ use crate::json::{self, Object};
 use crate::provider::address::{self, Address};
 use crate::provider::api::Urls;
 use crate::provider::protocol::Protocol;
+use crate::provider::question::Question;
 
 /// The longest answer that is read, in bytes. OpenRouter's list of 400 models has about 1 MB.
 pub const MAX_ANSWER: usize = 16 * 1024 * 1024;
@@ -62,21 +63,6 @@ pub struct Offered {
     pub max_output: Option<u64>,
 }
 
-/// A request for facts about models.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// The URL.
-    pub url: String,
-    /// The body; without one, the request is a GET.
-    pub body: Option<String>,
-}
-
-impl Question {
-    fn get(url: String) -> Question {
-        Question { url, body: None }
-    }
-}
-
 /// The models of one page of a list, and the question for the next page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -102,10 +88,10 @@ pub fn list(urls: &Urls) -> Option<Question> {
 pub fn further(protocol: Protocol, base: &str, model: &str) -> Vec<Question> {
     let root = address::place(base);
     match protocol {
-        Protocol::Ollama => vec![Question {
-            url: format!("{root}/api/show"),
-            body: Some(Members::new().string("model", model).into_json()),
-        }],
+        Protocol::Ollama => {
+            let body = Members::new().string("model", model);
+            vec![Question::post(format!("{root}/api/show"), body)]
+        }
         Protocol::Chat | Protocol::Responses if !is_openai(base) => vec![
             Question::get(format!("{root}/api/v0/models")),
             Question::get(format!("{root}/props?model={}", address::segment(model))),
@@ -284,7 +270,7 @@ mod tests {
     fn servers_without_a_window_in_their_list_are_asked_elsewhere() {
         let urls = |protocol, base| {
             let asked = further(protocol, base, "a b");
-            asked.into_iter().map(|it| (it.url, it.body)).collect::<Vec<_>>()
+            asked.into_iter().map(|it| (it.url, it.body.map(|body| body.text))).collect::<Vec<_>>()
         };
         let get = |url: &str| (url.to_owned(), None);
         assert_eq!(

@@ -4,13 +4,14 @@ use crate::classify::{self, RowArgs};
 use crate::refused;
 use crate::reply::{self, Destination, Prices};
 use crate::show::Show;
+use crate::source::{AnswerSource, SourceArgs};
 use crate::spent::SpentArgs;
-use crate::transport::{AnswerSource, Network};
+use crate::transport::Network;
 use anyhow::Context;
 use clawutils::cli::budget::{BodyArgs, Extras, WindowArgs};
 use clawutils::cli::endpoint::ConnectionArgs;
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::options::{CassetteArgs, PatienceArgs};
+use clawutils::cli::options::PatienceArgs;
 use clawutils::cli::{Log, Output, messages, now, variable};
 use clawutils::estimate::budget::default_output;
 use clawutils::estimate::sizes::Size;
@@ -51,6 +52,9 @@ pub struct CallArgs {
     /// Write the records to FILE instead of standard output
     #[arg(long, value_name = "FILE")]
     pub reply: Option<PathBuf>,
+    /// The batch service.
+    #[command(flatten)]
+    pub batches: BatchArgs,
     /// Add a 'call' member to the reply's first record, with the model, the output limit and hashes of the request
     #[arg(long)]
     pub meta: bool,
@@ -81,9 +85,9 @@ pub struct CallArgs {
     /// The limits on tokens and cost.
     #[command(flatten)]
     pub spent: SpentArgs,
-    /// The directories of recordings to write or to replay.
+    /// The source of the answers.
     #[command(flatten)]
-    pub cassette: CassetteArgs,
+    pub source: SourceArgs,
     /// Begin with recording N of a request that was recorded several times
     #[arg(long, value_name = "N", value_parser = positive, default_value = "1")]
     pub recording: u64,
@@ -96,6 +100,18 @@ pub struct CallArgs {
     /// Time limit for the whole call, in seconds, including retries and waits
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
+}
+
+/// The options for batches.
+#[derive(Clone, Debug, clap::Args)]
+pub struct BatchArgs {
+    /// Send what --queue has stored in subdirectories of DIR as batches, and wait for the answers
+    #[arg(long, value_name = "DIR")]
+    #[arg(conflicts_with_all = ["queue", "record", "replay", "dry_run", "count", "classify", "compact", "stream", "reply"])]
+    pub batch: Option<PathBuf>,
+    /// Pause before looking again whether the batches have ended, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
+    pub poll: Duration,
 }
 
 /// Runs `claw-call` on messages. If the provider refuses the request or fails, the failure is reported, and the exit
@@ -123,8 +139,12 @@ pub fn call(
     let fitted = fit::fit(endpoint.protocol, &name, &messages, extras.tools.as_deref());
     let betas = args.connection.beta.join(",");
     let author = Author::new(endpoint.protocol.name(), &endpoint.base, &name);
-    // The recordings of a container that has expired since then name it.
-    let time = if args.cassette.replay.is_some() { 0.0 } else { now()? };
+    // The recordings of a container that has expired since then name it. A batch takes longer than a container lasts.
+    let time = match &args.source {
+        SourceArgs { queue: Some(_), .. } => f64::INFINITY,
+        source if source.cassette.replay.is_some() => 0.0,
+        _ => now()?,
+    };
     let container = container::newest(&fitted.messages, &author, time);
     let key = session_key();
     let of = (endpoint.provider, endpoint.protocol);
@@ -180,7 +200,7 @@ pub fn call(
         return dry_run(&endpoint, &call, log);
     }
     args.spent.check(&request, &prices)?;
-    let mut source = AnswerSource::open(&args.cassette, args.recording, &mut endpoint)?;
+    let mut source = AnswerSource::open(&args.source, args.recording, &mut endpoint)?;
     source.check(&call.body())?;
     let mut network = Network {
         source: &mut source,
@@ -254,6 +274,11 @@ fn ask(
     let mut to = Destination::open(args.reply.as_deref())?;
     let outcome = call::call(*call, network, &mut |text| show.text(text));
     let shown = show.finish();
+    // Also if there is a reply: the attempt after an empty one has no answer yet.
+    if network.is_queued() {
+        log.note("the request is queued; send it with --batch");
+        return Ok(Exit::NotRecorded);
+    }
     let mut failed = match outcome {
         Ok(mut replies) => {
             fitted.restore(&mut replies);

@@ -1,5 +1,9 @@
 //! claw-call: make one call to a model. This is the only program that uses the network.
 
+#[cfg(feature = "http")]
+mod asking;
+#[cfg(feature = "http")]
+mod batch;
 mod call;
 mod classify;
 #[cfg(feature = "http")]
@@ -9,6 +13,7 @@ mod models;
 mod refused;
 mod reply;
 mod show;
+mod source;
 mod spent;
 mod transport;
 
@@ -59,6 +64,10 @@ fn main() -> ExitCode {
         if let Some(status) = args.call.classify {
             let body: Vec<u8> = input.into_iter().flat_map(|(_, bytes)| bytes).collect();
             return classify(status, &body, &args.call.rows, log);
+        }
+        #[cfg(feature = "http")]
+        if let Some(dir) = &args.call.batches.batch {
+            return batch::batch(&args.call, dir, &args.model, &input, log);
         }
         let extras = args.request.read()?;
         call(&args.call, &args.model, &input, &extras, log)

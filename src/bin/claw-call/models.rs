@@ -1,26 +1,26 @@
 //! `--list-models` and `--ask-window`: what the provider says about its models.
 
+use crate::asking::{Asking, NoAnswer, TextAnswer};
 use crate::call::{CallArgs, named, note_error};
 use anyhow::Context;
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::{Log, Output, now};
+use clawutils::cli::{Log, Output};
 use clawutils::estimate::windows::Source;
 use clawutils::exit::{Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::provider::endpoint::Endpoint;
-use clawutils::provider::http::{self, AnswerPart, Request};
-use clawutils::provider::offered::{self, MAX_ANSWER, MAX_PAGES, Offered, Question};
-use clawutils::provider::refusal::Rows;
+use clawutils::provider::offered::{self, MAX_ANSWER, MAX_PAGES, Offered};
+use clawutils::provider::question::Question;
 use clawutils::provider::{Failure, address};
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The endpoint whose provider is asked, and the time that is left for it.
+/// The reason why a successful answer is not used.
+const NO_LIST: &str = "the answer is not a list of models";
+
+/// The endpoint whose provider is asked.
 struct Asked<'e> {
-    endpoint: &'e Endpoint,
-    timeout: Duration,
-    until: Option<Instant>,
-    rows: Rows,
+    asking: Asking<'e>,
 }
 
 /// Writes the models that the provider offers as JSON lines, each with its window if the provider or the table of models
@@ -101,19 +101,21 @@ impl<'e> Asked<'e> {
     fn new(args: &CallArgs, endpoint: &'e Endpoint) -> anyhow::Result<Asked<'e>> {
         let until = args.deadline.and_then(|most| Instant::now().checked_add(most));
         let rows = args.rows.failures.read()?;
-        Ok(Asked { endpoint, timeout: args.patience.timeout, until, rows })
+        Ok(Asked { asking: Asking { endpoint, timeout: args.patience.timeout, until, rows } })
     }
 
     /// Returns the models that the provider lists; nothing if it has no list. A list that cannot be read is an error with
     /// what the server answered.
     fn list(&self) -> anyhow::Result<Result<Vec<Offered>, Failure>> {
-        let mut next = offered::list(&self.endpoint.urls);
+        let mut next = offered::list(&self.asking.endpoint.urls);
         let mut models = Vec::new();
         for _ in 0..MAX_PAGES {
             let Some(question) = next else { break };
             let answer = self.answer(&question)?;
             let page = offered::read_page(&question, &answer.text).filter(|_| answer.is_success());
-            let Some(page) = page else { return Ok(Err(answer.failure(&self.rows)?)) };
+            let Some(page) = page else {
+                return Ok(Err(answer.failure(&self.asking.rows, NO_LIST)?));
+            };
             models.extend(page.models);
             next = page.next;
         }
@@ -128,14 +130,16 @@ impl<'e> Asked<'e> {
             Err(failure) if matches!(failure.status, None | Some(404 | 405 | 501)) => Vec::new(),
             Err(failure) => {
                 let text = format!("cannot ask for the window: {}", failure.final_message());
-                return fail(failure.exit(), self.endpoint.without_key(&text));
+                return fail(failure.exit(), self.asking.endpoint.without_key(&text));
             }
         };
         let listed = offered::find(&listed, name);
         if let Some(found) = listed.filter(|it| it.window.is_some()) {
             return Ok(Offered { model: name.to_owned(), ..found.clone() });
         }
-        for question in offered::further(self.endpoint.protocol, &self.endpoint.base, name) {
+        for question in
+            offered::further(self.asking.endpoint.protocol, &self.asking.endpoint.base, name)
+        {
             let answer = self.answer(&question)?;
             let found = offered::read_further(&question, &answer.text, name);
             if let Some(found) = found.filter(|_| answer.is_success()) {
@@ -147,63 +151,17 @@ impl<'e> Asked<'e> {
     }
 
     /// Returns the answer to a question.
-    fn answer(&self, question: &Question) -> anyhow::Result<Answer> {
-        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
-        if left == Some(Duration::ZERO) {
-            return fail(Exit::Unavailable, "no complete answer about models before the deadline");
-        }
-        let request = Request {
-            url: question.url.clone(),
-            is_local: self.endpoint.is_local,
-            headers: self.endpoint.headers(),
-            body: question.body.clone(),
-            timeout: left.into_iter().chain([self.timeout]).min().unwrap_or(self.timeout),
-            certificates: self.endpoint.certificates().map(<[u8]>::to_vec),
-        };
-        // An answer may arrive in pieces for ever.
-        let end = self.until.or_else(|| Instant::now().checked_add(self.timeout));
-        let is_over = || end.is_some_and(|end| Instant::now() >= end);
-        let (mut status, mut body) = (0, Vec::new());
-        let sent = http::send(request, |part| {
-            match part {
-                AnswerPart::Head(code, _) => status = code,
-                AnswerPart::Body(piece) => body.extend_from_slice(&piece),
+    fn answer(&self, question: &Question) -> anyhow::Result<TextAnswer> {
+        let text = match self.asking.answer(question, MAX_ANSWER) {
+            Ok(answer) => return Ok(answer),
+            Err(NoAnswer::Failed(failure)) => {
+                return fail(failure.exit(), self.asking.endpoint.without_key(&failure.message));
             }
-            body.len() <= MAX_ANSWER && !is_over()
-        });
-        if is_over() {
-            return fail(Exit::Unavailable, "no complete answer about models in time");
-        }
-        if let Err(failure) = sent {
-            return fail(failure.exit(), self.endpoint.without_key(&failure.message));
-        }
-        if body.len() > MAX_ANSWER {
-            let text = format!("the list of models is larger than {MAX_ANSWER} bytes");
-            return fail(Exit::Unavailable, text);
-        }
-        Ok(Answer { status, text: String::from_utf8_lossy(&body).into_owned() })
-    }
-}
-
-/// An answer of the provider's server.
-struct Answer {
-    /// The HTTP status.
-    status: u16,
-    /// The body.
-    text: String,
-}
-
-impl Answer {
-    fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
-
-    /// Returns the failure that an answer without a list of models is.
-    fn failure(&self, rows: &Rows) -> anyhow::Result<Failure> {
-        let body = self.text.as_bytes();
-        Ok(match self.is_success() {
-            true => Failure::unreachable("the answer is not a list of models"),
-            false => Failure::classify(self.status, &|_| None, body, now()?, rows),
-        })
+            Err(NoAnswer::Late) => "no complete answer about models in time".to_owned(),
+            Err(NoAnswer::TooLong(most)) => {
+                format!("the list of models is larger than {most} bytes")
+            }
+        };
+        fail(Exit::Unavailable, text)
     }
 }

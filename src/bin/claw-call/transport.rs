@@ -4,13 +4,13 @@ use crate::call::note_error;
 #[cfg(feature = "http")]
 use crate::listening::{AnswerEvent, Listening};
 use crate::refused;
+use crate::source::AnswerSource;
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::options::CassetteArgs;
 use clawutils::cli::{Log, now};
-use clawutils::exit::{self, Exit, fail};
+use clawutils::exit;
 use clawutils::provider::address::path;
 use clawutils::provider::call::{Ask, Transport};
-use clawutils::provider::cassette::{Cassette, Exchange, LookupError, Recorder};
+use clawutils::provider::cassette::{Exchange, LookupError};
 use clawutils::provider::collect::Remaining;
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::reading::Reading;
@@ -29,50 +29,6 @@ const LINGER: Duration = Duration::from_secs(5);
 /// The capacity of the queue of received parts.
 #[cfg(feature = "http")]
 const QUEUE_LENGTH: usize = 8;
-
-/// The source of the answers: a provider (including the offline one), or recordings.
-pub(super) enum AnswerSource {
-    /// The provider, and a recorder if the exchanges are recorded.
-    Live(Option<Recorder>),
-    /// Recordings.
-    Replay(Cassette),
-}
-
-impl AnswerSource {
-    /// Opens the source that the options name. If a request was recorded several times, a replay begins with
-    /// recording number `recording`. Only a live call needs the endpoint's key and address, so only then are they read.
-    ///
-    /// # Errors
-    /// See [`Endpoint::open`] and [`Cassette::open`].
-    pub(super) fn open(
-        args: &CassetteArgs,
-        recording: u64,
-        endpoint: &mut Endpoint,
-    ) -> anyhow::Result<AnswerSource> {
-        if let Some(dir) = &args.replay {
-            return Ok(AnswerSource::Replay(
-                Cassette::open(dir)?.skip(recording.saturating_sub(1)),
-            ));
-        }
-        endpoint.open()?;
-        let keys = || endpoint.secret().map(str::to_owned).into_iter().collect();
-        Ok(AnswerSource::Live(args.record.as_ref().map(|dir| Recorder::new(dir, keys()))))
-    }
-
-    /// Checks that a request may be sent: a request that will be recorded must not contain a secret.
-    ///
-    /// # Errors
-    /// Status 65 if the request seems to contain a secret.
-    pub(super) fn check(&self, body: &str) -> anyhow::Result<()> {
-        match self {
-            AnswerSource::Live(Some(recorder)) => match recorder.check(body) {
-                Ok(()) => Ok(()),
-                Err(why) => fail(Exit::Data, format!("cannot record, so nothing is sent: {why}")),
-            },
-            _ => Ok(()),
-        }
-    }
-}
 
 /// The transport of a call.
 pub(super) struct Network<'n> {
@@ -93,6 +49,11 @@ pub(super) struct Network<'n> {
 }
 
 impl Network<'_> {
+    /// Returns true if a request was queued, to be sent in a batch.
+    pub(super) fn is_queued(&self) -> bool {
+        matches!(&self.source, AnswerSource::Queue(queued) if queued.is_waiting)
+    }
+
     /// Returns true if the answers come from a provider's server.
     pub(super) fn is_live(&self) -> bool {
         matches!(self.source, AnswerSource::Live(_)) && !self.endpoint.provider.is_offline()
@@ -110,16 +71,8 @@ impl Transport for Network<'_> {
         let endpoint = self.endpoint;
         self.sent_bytes = u64::try_from(body.len()).unwrap_or(u64::MAX);
         let url = &endpoint.url(ask, request.stream);
-        if let AnswerSource::Replay(cassette) = self.source {
+        if let Some(found) = self.source.recorded(endpoint, url, request, body) {
             let missed = |why| Failure::new(FailureClass::NotRecorded, "replay", why);
-            // What is asked of a prompt cache does not change the answer, so a recording that asks for none fits, too.
-            let plain = ModelRequest { cache: None, ..*request };
-            let found = match cassette.next(path(url), body) {
-                Err(LookupError::Miss(_)) if request.cache.is_some() => {
-                    cassette.next(path(url), &endpoint.protocol.body(&plain))
-                }
-                found => found,
-            };
             return match found {
                 Ok(found) => found.play(reading),
                 Err(LookupError::Miss(miss)) => Err(missed(miss.to_string())),
@@ -214,12 +167,13 @@ impl Network<'_> {
         reading: &mut Reading<'_>,
     ) -> Result<(), Failure> {
         use clawutils::provider::http::{self, AnswerPart, Request};
+        use clawutils::provider::question::Content;
         let endpoint = self.endpoint;
         let request = Request {
             url: url.to_owned(),
             is_local: endpoint.is_local,
             headers: endpoint.headers(),
-            body: Some(body.to_owned()),
+            body: Some(Content::json(body.to_owned())),
             timeout: self.timeout,
             certificates: endpoint.certificates().map(<[u8]>::to_vec),
         };

@@ -8,6 +8,7 @@ use crate::json::Object;
 use crate::json::write::Members;
 use crate::provider::address::{self, Platform};
 use crate::provider::api::{Api, Urls};
+use crate::provider::batch::{BatchService, MessageBatches};
 use crate::provider::collect::Collect;
 use crate::provider::{ModelRequest, Reply};
 
@@ -92,6 +93,10 @@ impl Api for Anthropic {
     /// The name is that of `types/anthropic_beta_param.py` in anthropic 2.14.0.
     fn summary_beta(&self) -> Option<&'static str> {
         (self.0 == Platform::Own).then_some("compact-2026-09-04")
+    }
+
+    fn batches(&self, base: &str, _: &str) -> Option<Box<dyn BatchService>> {
+        (self.0 == Platform::Own).then(|| Box::new(MessageBatches::beside(&url(base))) as _)
     }
 
     fn read(&self, answer: &Object<'_>) -> Result<Reply, String> {

@@ -87,12 +87,21 @@ fn add_headers(members: Members, headers: &[(String, String)]) -> Members {
 /// # Errors
 /// Status 65 if a file is missing or invalid; otherwise the status of the read error. The message names the file.
 pub(super) fn read(directory: &Path) -> anyhow::Result<Exchange> {
-    let mut exchange = Exchange::default();
-    let file = directory.join(REQUEST);
-    read_request(&read_text(&file)?, &mut exchange).map_err(|why| broken(&file, &why))?;
+    let mut exchange = read_unanswered(directory)?;
     exchange.answer = read_bytes(&directory.join(BODY))?;
     let file = directory.join(RESPONSE);
     read_response(&read_text(&file)?, &mut exchange).map_err(|why| broken(&file, &why))?;
+    Ok(exchange)
+}
+
+/// Reads an exchange that has only a request.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn read_unanswered(directory: &Path) -> anyhow::Result<Exchange> {
+    let mut exchange = Exchange::default();
+    let file = directory.join(REQUEST);
+    read_request(&read_text(&file)?, &mut exchange).map_err(|why| broken(&file, &why))?;
     Ok(exchange)
 }
 

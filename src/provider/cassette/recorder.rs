@@ -22,7 +22,7 @@ const FILE_MODE: u32 = 0o600;
 /// Writes exchanges into a cassette. Several processes may write into the same cassette at the same time.
 #[derive(Debug)]
 pub struct Recorder {
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     secrets: Secrets,
 }
 
@@ -61,7 +61,11 @@ impl Recorder {
         written.with_context(|| format!("cannot record into '{}'", self.dir.display()))
     }
 
-    fn check_all(&self, exchange: &Exchange) -> Result<(), String> {
+    /// Checks that an exchange may be recorded.
+    ///
+    /// # Errors
+    /// Returns a message that names what looks like a secret, and where it is.
+    pub(super) fn check_all(&self, exchange: &Exchange) -> Result<(), String> {
         self.check_place("the request's path", &exchange.path)?;
         for (name, value) in &exchange.request_headers {
             self.check_place(&format!("the request's header '{name}'"), value)?;
@@ -95,7 +99,7 @@ impl Recorder {
     }
 
     /// Creates a directory whose name begins with a dot.
-    fn make_hidden(&self) -> io::Result<PathBuf> {
+    pub(super) fn make_hidden(&self) -> io::Result<PathBuf> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -137,7 +141,7 @@ fn write_files(directory: &Path, exchange: &Exchange) -> io::Result<()> {
 }
 
 /// Creates a file with a mode that does not depend on the umask.
-fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)?;
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     file.write_all(bytes)

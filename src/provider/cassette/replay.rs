@@ -77,6 +77,16 @@ impl Cassette {
         Ok(self.recordings.len() as u64)
     }
 
+    /// Returns all recordings.
+    ///
+    /// # Errors
+    /// As [`Cassette::check`].
+    pub fn all(&mut self) -> anyhow::Result<Vec<&Exchange>> {
+        self.read(|_| true)?;
+        let contents = self.recordings.iter().filter_map(|recording| recording.content.as_ref());
+        Ok(contents.map(|(_, exchange)| exchange).collect())
+    }
+
     /// Skips the first `count` recordings of each request.
     #[must_use]
     pub fn skip(self, count: u64) -> Cassette {
@@ -97,6 +107,15 @@ impl Cassette {
         // The content of a directory may have been changed after it was recorded.
         self.read(|_| true).map_err(LookupError::Broken)?;
         self.take(&key).ok_or_else(|| LookupError::Miss(self.miss(path, body, key)))
+    }
+
+    /// Returns the last recording of a request if it is a failure. It is then the answer to each further attempt, because a
+    /// request that failed is sent again only if the user asks for it.
+    #[must_use]
+    pub fn failure(&self, key: &str) -> Option<Exchange> {
+        let last = self.recordings.iter().rfind(|recording| recording.has_key(key))?;
+        let (_, exchange) = last.content.as_ref()?;
+        exchange.is_failure().then(|| exchange.clone())
     }
 
     /// Reads the recordings whose names `is_needed` accepts.
@@ -166,7 +185,7 @@ fn key_of(name: &str) -> Option<&str> {
 }
 
 /// Returns the names of the exchanges' directories in a cassette.
-fn names(dir: &Path) -> anyhow::Result<Vec<String>> {
+pub(super) fn names(dir: &Path) -> anyhow::Result<Vec<String>> {
     let subject = || format!("cannot replay from '{}'", dir.display());
     let entries = match fs::read_dir(dir) {
         Err(error) if is_not_directory(&error) => {

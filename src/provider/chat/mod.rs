@@ -7,6 +7,7 @@ mod stream;
 use crate::json::Object;
 use crate::provider::address;
 use crate::provider::api::{Api, Urls};
+use crate::provider::batch::{BatchService, OpenaiBatches};
 use crate::provider::collect::Collect;
 use crate::provider::{ModelRequest, Reply};
 pub(super) use request::message;
@@ -54,6 +55,10 @@ impl Api for Chat {
 
     fn body(&self, request: &ModelRequest<'_, '_>) -> String {
         request::body(request)
+    }
+
+    fn batches(&self, base: &str, _: &str) -> Option<Box<dyn BatchService>> {
+        Some(Box::new(OpenaiBatches::under(base, address::CHAT)))
     }
 
     fn read(&self, answer: &Object<'_>) -> Result<Reply, String> {

@@ -7,6 +7,7 @@ use crate::json::Object;
 use crate::json::write::Members;
 use crate::provider::address::{self, Platform};
 use crate::provider::api::{Api, Urls};
+use crate::provider::batch::{BatchService, GeminiBatches};
 use crate::provider::collect::Collect;
 use crate::provider::{ModelRequest, Reply};
 pub(super) use request::{contents, origins};
@@ -59,6 +60,11 @@ impl Api for Gemini {
             }),
         }
         .into_json()
+    }
+
+    fn batches(&self, base: &str, model: &str) -> Option<Box<dyn BatchService>> {
+        let own = self.0 != Platform::Vertex;
+        own.then(|| Box::new(GeminiBatches::of(&parent(base), &resource(model))) as _)
     }
 
     fn read(&self, answer: &Object<'_>) -> Result<Reply, String> {

@@ -8,6 +8,7 @@ use crate::json::Object;
 use crate::json::write::Members;
 use crate::provider::address;
 use crate::provider::api::{Api, Urls};
+use crate::provider::batch::{BatchService, OpenaiBatches};
 use crate::provider::collect::Collect;
 use crate::provider::{ModelRequest, Reply};
 pub(super) use request::{items, origins};
@@ -53,6 +54,10 @@ impl Api for Responses {
         let is_taken = |name: &str| matches!(name, "model" | "input" | "instructions");
         let members = body.members().filter(|member| is_taken(&member.name()));
         Some(members.fold(Members::new(), Members::member).into_json())
+    }
+
+    fn batches(&self, base: &str, _: &str) -> Option<Box<dyn BatchService>> {
+        Some(Box::new(OpenaiBatches::under(base, address::RESPONSES)))
     }
 
     fn read(&self, answer: &Object<'_>) -> Result<Reply, String> {
