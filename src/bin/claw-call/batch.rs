@@ -13,6 +13,7 @@ use crate::batch::results::Results;
 use crate::batch::service::Service;
 use crate::batch::store::{Place, Store, directories, none};
 use crate::call::{CallArgs, named};
+use crate::reply::Prices;
 use anyhow::Context;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{Log, now};
@@ -80,6 +81,7 @@ pub fn batch(
         })?,
         misses: HashMap::new(),
         failures: 0,
+        prices: Prices::read(&args.spent.limits, model)?,
         log,
     };
     batches.restore()?;
@@ -98,6 +100,7 @@ struct Batches<'b> {
     misses: HashMap<String, u32>,
     /// The number of consecutive failures to send.
     failures: u32,
+    prices: Prices,
     log: Log,
 }
 
@@ -151,7 +154,7 @@ impl Batches<'_> {
             return Ok(());
         }
         limits::check(
-            &self.args.spent.limits,
+            (&self.args.spent.limits, &self.prices),
             &self.store,
             self.service.asking.endpoint,
             &waiting,

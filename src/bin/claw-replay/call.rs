@@ -3,6 +3,7 @@
 //! Each call runs `claw-call`, so that only one program uses the network, and its options and recordings also work
 //! here. Starting it takes about two milliseconds.
 
+mod batch;
 mod client;
 mod compare;
 mod expected;
@@ -12,7 +13,8 @@ mod options;
 mod reply;
 mod turns;
 
-use crate::call::client::{CallOutcome, Client};
+use crate::call::batch::Batch;
+use crate::call::client::{AnswersFrom, CallOutcome, Client};
 use crate::call::compare::{CaseName, Comparison, Difference};
 use crate::call::expected::Expected;
 use crate::call::limits::RunLimits;
@@ -49,6 +51,8 @@ pub struct Call {
     model: ModelArgs,
     limits: RunLimits,
     client: Client,
+    /// The batches that the answers come in, if they do.
+    batch: Option<Batch>,
 }
 
 /// The outcome of one repetition.
@@ -83,6 +87,14 @@ impl Mode for Call {
         String::from_utf8_lossy(&expected).into_owned()
     }
 
+    fn asks(&self) -> bool {
+        self.batch.as_ref().is_some_and(Batch::asks)
+    }
+
+    fn get(&self) -> anyhow::Result<()> {
+        self.batch.as_ref().map_or(Ok(()), |batch| batch.get(&self.client))
+    }
+
     fn run(&self, transcript: &Transcript) -> anyhow::Result<Report> {
         let turns = turns::read(&transcript.input)?;
         if turns.is_empty() {
@@ -112,7 +124,9 @@ impl Mode for Call {
             }
         }
         let ids = turns.iter().flat_map(|turn| &turn.replies).map(|reply| reply.id.as_str());
-        run.expected.write(ids)?;
+        if !self.asks() {
+            run.expected.write(ids)?;
+        }
         let numbers = run.numbers.to_members(turns.len(), self.repeat);
         let report = Report::new(self.name(), &transcript.name, run.cases, numbers);
         let is_lasting = !run.has_failed && !run.expected.is_changed();
@@ -140,8 +154,8 @@ impl TranscriptRun<'_> {
         let messages = rebuild::from_inputs(&before, &self.mode.rebuild)?.messages;
         let wanted = self.expected.get(&recorded.id).unwrap_or(&recorded.reply).clone();
         let (mut passed, mut first) = (0, None);
-        for _ in 0..self.mode.repeat {
-            match self.attempt(name, &messages, &wanted)? {
+        for number in 1..=self.mode.repeat {
+            match self.attempt(name, (&recorded.id, number), &messages, &wanted)? {
                 Attempt::Same => passed += 1,
                 Attempt::Different(difference, new) if self.mode.update => {
                     self.update(name, recorded, &new)?;
@@ -163,16 +177,17 @@ impl TranscriptRun<'_> {
 
     /// Requests a reply once and compares it. If the request was recorded several times, it is enough that one
     /// recording has the wanted reply: the others may come from other attempts, or from sessions with the same
-    /// beginning.
+    /// beginning. `attempt` is the id of the recorded reply, and the number of the attempt.
     fn attempt(
         &mut self,
         name: &str,
+        attempt: (&str, u64),
         messages: &[Message<'_>],
         wanted: &Reply,
     ) -> anyhow::Result<Attempt> {
         let mut first = None;
         for recording in 1..=self.mode.recordings {
-            let attempt = match self.mode.call(messages, recording)? {
+            let attempt = match self.call(attempt, messages, recording)? {
                 CallOutcome::Reply(new) => self.compare(name, wanted, new)?,
                 CallOutcome::Refused(message) => Attempt::Failed(message),
                 CallOutcome::NotRecorded(message) | CallOutcome::Failed(message) => {
@@ -188,6 +203,24 @@ impl TranscriptRun<'_> {
             }
         }
         Ok(first.unwrap_or_else(|| Attempt::Failed("there are no recordings".to_owned())))
+    }
+
+    /// Sends messages, or looks for the answer that came in a batch.
+    fn call(
+        &self,
+        (id, number): (&str, u64),
+        messages: &[Message<'_>],
+        recording: u64,
+    ) -> anyhow::Result<CallOutcome> {
+        let Some(batch) = &self.mode.batch else {
+            return self.mode.call(messages, recording);
+        };
+        let answers = batch.answers(&self.transcript.path, id, number)?;
+        let outcome = self.mode.client.call(messages, AnswersFrom::Batch(&answers))?;
+        if let CallOutcome::NotRecorded(_) = &outcome {
+            batch.miss();
+        }
+        Ok(outcome)
     }
 
     fn compare(&mut self, name: &str, wanted: &Reply, new: NewReply) -> anyhow::Result<Attempt> {
@@ -214,8 +247,9 @@ impl TranscriptRun<'_> {
 impl Call {
     /// Sends messages, within the limits.
     fn call(&self, messages: &[Message<'_>], recording: u64) -> anyhow::Result<CallOutcome> {
+        let from = AnswersFrom::Recording(recording);
         if !self.limits.is_limited() {
-            return self.client.call(messages, recording);
+            return self.client.call(messages, from);
         }
         let Extras { system, tools } = &self.extras;
         let (system, tools) = (system.as_deref(), tools.as_deref());
@@ -227,7 +261,7 @@ impl Call {
             Ok(reserved) => reserved,
             Err(why) => return Ok(CallOutcome::Failed(why)),
         };
-        let outcome = self.client.call(messages, recording)?;
+        let outcome = self.client.call(messages, from)?;
         match &outcome {
             CallOutcome::Reply(NewReply { model, counts, .. }) => {
                 self.limits.settle(reserved, model.as_deref(), *counts);

@@ -18,6 +18,7 @@ use clawutils::json::write::Members;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The maximum length of a value in a message, in characters.
 const MAX_VALUE: usize = 100;
@@ -57,7 +58,9 @@ impl DiffArgs {
                 let both = in_a.intersection(&in_b).cloned().collect();
                 let none = format!("no transcripts in '{}' and '{}'", a.display(), b.display());
                 let mode = Diff { a, b, both, check: Check::default() };
-                let totals = run::run_on(mode, (Paths::of(files), None), &work, log)?;
+                let reporter = work.sinks.open(work.strict)?;
+                let from = (Paths::of(files), None);
+                let totals = run::run_on(Arc::new(mode), from, &work, reporter, log)?;
                 if totals.all() == 0 {
                     return fail(Exit::Failed, none + "; check the paths and --glob");
                 }

@@ -98,8 +98,8 @@ pub struct Paths {
     /// True if nothing was found yet in the directory of `walk`.
     is_walk_empty: bool,
     globs: Vec<Pattern>,
-    /// A file to skip if it is found in a directory: the state file.
-    except: Option<PathBuf>,
+    /// Files and directories to skip if they are found in a directory: the state file, and what is beside it.
+    except: Vec<PathBuf>,
     shard: Option<Shard>,
     known: HashSet<u64>,
     hasher: RandomState,
@@ -108,11 +108,12 @@ pub struct Paths {
 }
 
 impl PathArgs {
-    /// Opens the list of paths, if there is one. The file `except` is skipped if it is found in a directory.
+    /// Opens the list of paths, if there is one. The files and directories `except` are skipped if they are found in a
+    /// directory.
     ///
     /// # Errors
     /// Fails with 74 or 77 if the list cannot be read, and with 2 if there are no paths.
-    pub fn open(self, except: Option<&Path>) -> anyhow::Result<Paths> {
+    pub fn open(self, except: &[PathBuf]) -> anyhow::Result<Paths> {
         if self.paths.is_empty() && self.files_from.is_none() {
             return fail(
                 Exit::Usage,
@@ -127,7 +128,7 @@ impl PathArgs {
             walk: None,
             is_walk_empty: true,
             globs: self.globs.glob,
-            except: except.and_then(|path| path.canonicalize().ok()),
+            except: except.iter().filter_map(|path| path.canonicalize().ok()).collect(),
             shard: self.shard,
             known: HashSet::new(),
             hasher: RandomState::default(),
@@ -145,7 +146,7 @@ impl Paths {
             walk: None,
             is_walk_empty: true,
             globs: Vec::new(),
-            except: None,
+            except: Vec::new(),
             shard: None,
             known: HashSet::new(),
             hasher: RandomState::default(),
@@ -194,9 +195,11 @@ impl Paths {
     }
 
     fn is_excepted(&self, path: &Path) -> bool {
-        let has_name = |except: &&PathBuf| except.file_name() == path.file_name();
-        let except = self.except.as_ref().filter(has_name);
-        except.is_some_and(|except| path.canonicalize().is_ok_and(|path| path == *except))
+        let is_at = |place: &Path| {
+            let found = path.ancestors().find(|above| above.file_name() == place.file_name());
+            found.is_some_and(|above| above.canonicalize().is_ok_and(|above| above == place))
+        };
+        self.except.iter().any(|place| is_at(place))
     }
 
     /// Returns the next operand or, after the last one, the next path of the list.

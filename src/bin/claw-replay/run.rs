@@ -51,6 +51,19 @@ pub trait Mode: Send + Sync {
     /// is not about the transcript, and ends the run.
     fn run(&self, transcript: &Transcript) -> anyhow::Result<Report>;
 
+    /// Returns true if the next pass over the transcripts only asks for what the reports need. Its reports are dropped.
+    fn asks(&self) -> bool {
+        false
+    }
+
+    /// Gets what the last pass has asked for.
+    ///
+    /// # Errors
+    /// Fails if it cannot be got. This ends the run.
+    fn get(&self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// Returns the report on the file at `path`, which is not a transcript because of `error`.
     ///
     /// # Errors
@@ -103,36 +116,47 @@ pub fn run(mode: impl Mode + 'static, args: RunArgs, log: Log) -> anyhow::Result
     }
     let may_be_none = paths.shard.is_some();
     // Create the state file before the paths are opened, so that it is skipped if it is in a directory of transcripts.
-    let kept = state.as_deref().map(State::open).transpose()?;
-    let totals = run_on(mode, (paths.open(state.as_deref())?, kept), &work, log)?;
+    let kept = state.as_deref().map(State::open).transpose()?.map(Arc::new);
+    let mode: Arc<dyn Mode> = Arc::new(mode);
+    let except: Vec<_> =
+        state.into_iter().flat_map(|path| [state::answers_beside(&path), path]).collect();
+    while mode.asks() {
+        let from = (paths.clone().open(&except)?, kept.clone());
+        let asking = WorkArgs { fail_fast: false, ..work.clone() };
+        run_on(mode.clone(), from, &asking, Reporter::silent(), log)?;
+        mode.get()?;
+    }
+    let from = (paths.open(&except)?, kept);
+    let totals = run_on(mode, from, &work, work.sinks.open(work.strict)?, log)?;
     if totals.all() == 0 && !may_be_none {
         return fail(Exit::Failed, "the list of paths is empty; check the program that wrote it");
     }
     Ok(end(totals, &work, log))
 }
 
-/// Examines the transcripts of `paths` and returns the totals.
+/// Examines the transcripts of `paths`, passes the reports to `reporter`, and returns the totals.
 ///
 /// # Errors
 /// Fails if the paths cannot be read or a report cannot be written.
 pub fn run_on(
-    mode: impl Mode + 'static,
-    (paths, state): (Paths, Option<State>),
+    mode: Arc<dyn Mode>,
+    (paths, state): (Paths, Option<Arc<State>>),
     work: &WorkArgs,
+    reporter: Reporter,
     log: Log,
 ) -> anyhow::Result<Totals> {
     let jobs = work.jobs.or_else(|| thread::available_parallelism().ok());
     let jobs = jobs.map_or(1, NonZeroUsize::get);
     let run = Arc::new(Run {
         options: [env!("CARGO_PKG_VERSION"), mode.name(), &mode.options()].join(" "),
-        mode: Box::new(mode),
+        mode,
         state,
         fail_fast: work.fail_fast,
         strict: work.strict,
         ahead: AHEAD * jobs as u64,
         paths: Mutex::new((0, paths)),
         queue: Mutex::new(Queue { workers: jobs, ..Queue::default() }),
-        output: Mutex::new(Some(work.sinks.open(work.strict)?)),
+        output: Mutex::new(Some(reporter)),
         changed: Condvar::new(),
         ended: Condvar::new(),
         is_over: AtomicBool::new(false),
@@ -158,10 +182,10 @@ pub fn end(totals: Totals, work: &WorkArgs, log: Log) -> Exit {
 
 /// The state that all threads share.
 struct Run {
-    mode: Box<dyn Mode>,
+    mode: Arc<dyn Mode>,
     /// The version, the mode and its options, which are part of the key of a stored report.
     options: String,
-    state: Option<State>,
+    state: Option<Arc<State>>,
     fail_fast: bool,
     strict: bool,
     /// The number of reports that may wait.
@@ -433,7 +457,14 @@ mod tests {
         for jobs in ["1", "3"] {
             let Args { work, log } = Args::parse_from(["test", "--quiet", "--jobs", jobs]);
             let paths = Paths::of(vec![file.path().to_owned()]);
-            let error = run_on(Panicking, (paths, None), &work, log.open("test")).unwrap_err();
+            let error = run_on(
+                Arc::new(Panicking),
+                (paths, None),
+                &work,
+                Reporter::silent(),
+                log.open("test"),
+            )
+            .unwrap_err();
             assert!(error.to_string().starts_with("a thread failed; "), "{error}");
         }
     }

@@ -211,6 +211,11 @@ pub struct Reporter {
 }
 
 impl Reporter {
+    /// Returns a reporter that writes nothing.
+    pub fn silent() -> Reporter {
+        Reporter { sinks: Vec::new(), strict: false, totals: Totals::default() }
+    }
+
     /// Takes the next report.
     ///
     /// # Errors

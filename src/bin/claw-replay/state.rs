@@ -14,6 +14,7 @@ use foldhash::fast::RandomState;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -26,6 +27,13 @@ const DIGITS: usize = 32;
 const BEGINNING: usize = KEY.len() + DIGITS + 1;
 /// The longest line that is used, in bytes. The report of a longer one is made again.
 const MAX_LINE: usize = 64 * 1024 * 1024;
+
+/// Returns the directory beside a state file that has the answers of batches.
+pub fn answers_beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".batch");
+    name.into()
+}
 
 /// The key of a report, described at the top of this module.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -137,6 +137,7 @@ fn the_states_of_all_services_are_known() {
         ("batch_state_expired", true),
         ("job_state_partially_succeeded", true),
     ] {
+        let state = name.to_uppercase();
         let text =
             format!(r#"{{"name":"batches/b","metadata":{{"state":"{state}","displayName":"n"}}}}"#);
         assert_eq!(read(&*gemini, &text).phase != Phase::Running, is_over, "{state}");

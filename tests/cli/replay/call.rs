@@ -1,5 +1,6 @@
 //! claw-replay call: sends the requests of a transcript again, and compares the new replies with the recorded ones.
 
+mod batch;
 mod hostile;
 mod limits;
 mod recorded;

@@ -13,12 +13,11 @@ use clawutils::usage::Counts;
 
 /// Checks that the limits allow the answers so far, and the largest answers to all requests without one.
 pub(super) fn check(
-    limits: &LimitArgs,
+    (limits, prices): (&LimitArgs, &Prices),
     store: &Store,
     endpoint: &Endpoint,
     queued: &[Place],
 ) -> anyhow::Result<()> {
-    let prices = Prices::read(limits)?;
     if limits.max_total.is_none() && limits.max_cost.is_none() {
         return Ok(());
     }
@@ -36,15 +35,10 @@ pub(super) fn check(
         );
         return fail(Exit::NoGain, text);
     }
-    let (Some(most), Some(prices)) = (limits.max_cost, prices) else { return Ok(()) };
+    let Some(most) = limits.max_cost else { return Ok(()) };
     let mut cost = 0.0;
     for (model, counts) in &all {
-        cost += prices.cost(model, counts).ok_or_else(|| {
-            let text = format!(
-                "cannot check --max-cost: no price for '{model}'; add one to the file of --prices"
-            );
-            Error::new(Exit::Config, text)
-        })?;
+        cost += prices.cost(model, counts)?;
     }
     if cost > most {
         let text = format!(

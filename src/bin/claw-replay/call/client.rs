@@ -5,9 +5,10 @@ use clawutils::exit::{Exit, fail};
 use clawutils::json::Object;
 use clawutils::messages::{self, Message};
 use clawutils::printable::printable;
-use clawutils::process;
+use clawutils::process::{self, EndedCommand};
 use clawutils::settings::{Origin, Setting, SettingValue};
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The program that calls the model.
@@ -38,7 +39,34 @@ pub enum CallOutcome {
     Failed(String),
 }
 
+/// The place from which the answer to a call comes.
+#[derive(Clone, Copy, Debug)]
+pub enum AnswersFrom<'d> {
+    /// The provider or, in a replay, the recordings of the request from this number on.
+    Recording(u64),
+    /// A directory of answers that came in batches.
+    Batch(&'d Path),
+}
+
 impl Client {
+    fn program(&self) -> Command {
+        let mut program = Command::new(PROGRAM);
+        program.envs(self.variables.iter().cloned());
+        program
+    }
+
+    /// Sends the requests that are queued in the directories `names` of `dir` as batches, and waits for the answers. The limits
+    /// on tokens and cost apply before anything is sent. Messages go to standard error.
+    ///
+    /// # Errors
+    /// Fails with 78 if the program cannot be run.
+    pub fn batch(&self, dir: &Path, options: &[String], names: String) -> anyhow::Result<Exit> {
+        let mut program = self.program();
+        program.arg("--batch").arg(dir).args(options).env("CLAW_SESSION", "");
+        let ended = run(&mut program, names.into_bytes())?;
+        Ok(ended.exit().unwrap_or(Exit::Failed))
+    }
+
     /// Creates a client with the settings of a command line, and further arguments.
     pub fn new(settings: &[(Setting, SettingValue)], arguments: Vec<String>) -> Client {
         let given = settings.iter().filter(|(_, value)| value.origin == Origin::Flag);
@@ -48,24 +76,25 @@ impl Client {
         Client { variables: given.map(variable).collect(), arguments }
     }
 
-    /// Sends messages. In a replay, `recording` is the number of the first recording to use.
+    /// Sends messages, or looks up their answer.
     ///
     /// # Errors
     /// Fails with 78 if the program cannot be run or reports an error in the settings.
-    pub fn call(&self, messages: &[Message<'_>], recording: u64) -> anyhow::Result<CallOutcome> {
+    pub fn call(
+        &self,
+        messages: &[Message<'_>],
+        from: AnswersFrom<'_>,
+    ) -> anyhow::Result<CallOutcome> {
         let mut input = Vec::new();
         messages::write(messages, &mut input)?;
-        let mut program = Command::new(PROGRAM);
-        program.args(["--log", "json", "--recording", &recording.to_string()]);
-        program.args(&self.arguments).envs(self.variables.iter().cloned());
-        program.envs(CLEARED.map(|name| (name, ""))).stderr(Stdio::piped());
-        let ended = match process::run_program(&mut program, PROGRAM, input, None) {
-            Err(error) if is_missing(&error) => {
-                let text = format!("cannot run '{PROGRAM}': no such program; check PATH");
-                return fail(Exit::Config, text);
-            }
-            ended => ended?,
+        let mut program = self.program();
+        program.args(["--log", "json"]).args(&self.arguments);
+        match from {
+            AnswersFrom::Recording(number) => program.arg(format!("--recording={number}")),
+            AnswersFrom::Batch(dir) => program.arg("--queue").arg(dir),
         };
+        program.envs(CLEARED.map(|name| (name, ""))).stderr(Stdio::piped());
+        let ended = run(&mut program, input)?;
         let (message, is_answer) = last_diagnostic(&ended.stderr);
         match ended.exit() {
             Some(Exit::Done | Exit::CutOff) => {
@@ -82,6 +111,17 @@ impl Client {
             _ if is_answer => Ok(CallOutcome::Refused(message)),
             _ => Ok(CallOutcome::Failed(message)),
         }
+    }
+}
+
+/// Runs `claw-call`.
+fn run(program: &mut Command, input: Vec<u8>) -> anyhow::Result<EndedCommand> {
+    match process::run_program(program, PROGRAM, input, None) {
+        Err(error) if is_missing(&error) => {
+            let text = format!("cannot run '{PROGRAM}': no such program; check PATH");
+            fail(Exit::Config, text)
+        }
+        ended => ended,
     }
 }
 

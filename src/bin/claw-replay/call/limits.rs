@@ -39,6 +39,11 @@ impl RunLimits {
         Ok(RunLimits { max_total, max_cost, prices, model, used: Mutex::new(Used::default()) })
     }
 
+    /// Returns the prices alone.
+    pub fn without_limit(self) -> RunLimits {
+        RunLimits { max_total: None, max_cost: None, ..self }
+    }
+
     /// Returns true if there is a limit.
     pub fn is_limited(&self) -> bool {
         self.max_total.is_some() || self.max_cost.is_some()

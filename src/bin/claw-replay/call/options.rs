@@ -1,6 +1,7 @@
 //! The options of `claw-replay call`.
 
 use crate::call::Call;
+use crate::call::batch::{Batch, BatchArgs};
 use crate::call::client::Client;
 use crate::call::compare::Comparison;
 use crate::call::limits::RunLimits;
@@ -86,6 +87,9 @@ pub struct CallArgs {
     /// Make the new replies the expected ones; those that differ are written to a file beside each transcript
     #[arg(long, conflicts_with_all = ["repeat", "pass_rate"])]
     pub update: bool,
+    /// The batch service.
+    #[command(flatten)]
+    pub batch: BatchArgs,
     /// Request streamed answers, as a turn with --stream does
     #[arg(long, env = "CLAW_STREAM")]
     pub stream: bool,
@@ -119,7 +123,7 @@ pub struct CallArgs {
     /// The timeouts and retries.
     #[command(flatten)]
     pub patience: PatienceArgs,
-    /// Time limit for each call, in seconds, with all retries and waits
+    /// Time limit for each call, in seconds, with all retries and waits; with --batch, for all answers together
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
     /// The options that check, guard and call share.
@@ -141,11 +145,15 @@ impl CallArgs {
     pub fn mode(&self, settings: &[(Setting, SettingValue)]) -> anyhow::Result<Call> {
         let recordings = self.check()?;
         let extras = self.request.read()?;
+        let state = self.run.state.as_ref().filter(|_| self.batch.batch);
+        let batch = state.map(|state| Batch::beside(state, &self.batch, self.deadline));
+        let batch = batch.transpose()?;
         let mut arguments = Vec::new();
-        if self.stream {
+        // The answers of a batch are whole, and its deadline is not that of a call.
+        if self.stream && batch.is_none() {
             arguments.push("--stream=/dev/null".to_owned());
         }
-        if let Some(deadline) = self.deadline {
+        if let Some(deadline) = self.deadline.filter(|_| batch.is_none()) {
             arguments.push(format!("--deadline={}", deadline.as_secs_f64()));
         }
         let required = (self.pass_rate * self.repeat as f64 - 1e-9).ceil();
@@ -161,9 +169,16 @@ impl CallArgs {
             rebuild: RebuildOptions { limit_turns, ..RebuildOptions::default() },
             extras,
             model: self.model.clone(),
-            limits: RunLimits::new(&self.limits, &self.model)?,
+            limits: self.run_limits()?,
+            batch,
             client: Client::new(settings, arguments),
         })
+    }
+
+    /// Returns the limits. Those of batches apply when they are sent; then nothing more is spent.
+    fn run_limits(&self) -> anyhow::Result<RunLimits> {
+        let limits = RunLimits::new(&self.limits, &self.model)?;
+        Ok(if self.batch.batch { limits.without_limit() } else { limits })
     }
 
     /// Checks everything that would otherwise make each call fail. Returns the maximum number of calls for one
@@ -171,6 +186,10 @@ impl CallArgs {
     fn check(&self) -> anyhow::Result<u64> {
         let endpoint = self.connection.endpoint(&self.model)?;
         endpoint.check()?;
+        if self.batch.batch {
+            endpoint.batches(&self.model.model().unwrap_or_default())?;
+            self.check_batch()?;
+        }
         let recordings = match &self.cassette.replay {
             Some(directory) => Cassette::open(directory)?.check()?.max(1),
             None => endpoint.require_key().map(|()| 1)?,
@@ -181,9 +200,24 @@ impl CallArgs {
         Ok(recordings)
     }
 
+    /// Checks that the paths can be read again: once to ask for the answers, and once for the reports.
+    fn check_batch(&self) -> anyhow::Result<()> {
+        if self.run.paths.files_from.as_deref() == Some(Path::new("-")) {
+            let text = "--batch reads the list of paths several times; give --files-from a file";
+            return fail(Exit::Usage, text);
+        }
+        // clap does not compare an option with the variable of another one.
+        if self.cassette.record.is_some() || self.cassette.replay.is_some() {
+            let text = "--batch keeps its own recordings; unset CLAW_RECORD and CLAW_REPLAY";
+            return fail(Exit::Usage, text);
+        }
+        Ok(())
+    }
+
     /// Describes the options and files that the reports depend on.
     fn describe(&self, settings: &[(Setting, SettingValue)]) -> anyhow::Result<String> {
-        let CallArgs { turns, compare, repeat, pass_rate, update, deadline, .. } = self;
+        let CallArgs { turns, compare, repeat, pass_rate, update, .. } = self;
+        let deadline = self.deadline.filter(|_| !self.batch.batch);
         let values = settings
             .iter()
             .filter(|(setting, _)| !matches!(setting.key.as_str(), "log" | "config" | "profile"));

@@ -7,6 +7,7 @@
 //! scripted [`Step`], or gets a default reply. [`FakeProvider::all_legal`] fails if any request broke a rule.
 
 mod answer;
+pub mod batch;
 pub mod cache;
 mod http;
 mod stream;
@@ -244,6 +245,37 @@ impl FakeProvider {
         self
     }
 
+    /// Gives the server batch services. A batch ends after this many looks at it; `fate` says what becomes of a request, by its
+    /// number, the first time that it is in a batch.
+    pub fn batching(self, looks: usize, fate: fn(usize) -> batch::Fate) -> FakeProvider {
+        self.shared.state().batches = Some(batch::Services::new(looks, fate));
+        self
+    }
+
+    /// Loses the answer to the next request that creates a batch. If `is_shared`, the list has batches of others, too.
+    pub fn lose_batch(&self, is_shared: bool) {
+        let mut state = self.shared.state();
+        let services = state.batches.as_mut().expect("batch services");
+        (services.loses_answer, services.is_shared) = (true, is_shared);
+    }
+
+    /// Cuts off the next answer with results.
+    pub fn cut_results(&self) {
+        self.shared.state().batches.as_mut().expect("batch services").cuts_results = true;
+    }
+
+    /// Lets all batches end at the next look.
+    pub fn end_batches(&self) {
+        self.shared.state().batches.as_mut().expect("batch services").looks = 0;
+    }
+
+    /// Returns the ids and bodies of the requests of each batch so far.
+    pub fn batches(&self) -> Vec<Vec<(String, Value)>> {
+        let state = self.shared.state();
+        let batches = state.batches.as_ref().expect("batch services").batches.iter();
+        batches.map(|batch| batch.requests.clone()).collect()
+    }
+
     /// Answers questions about models at this path, which has no query, with this JSON. Others are answered with 404.
     pub fn stating(self, path: &str, answer: Value) -> FakeProvider {
         self.shared.state().stated.push((path.to_owned(), answer));
@@ -367,6 +399,7 @@ struct State {
     requests: Vec<Recorded>,
     stated: Vec<(String, Value)>,
     questions: Vec<String>,
+    batches: Option<batch::Services>,
 }
 
 impl Shared {
@@ -395,8 +428,35 @@ impl Shared {
         Act::Send(Answer::json(status, Vec::new(), &body))
     }
 
+    /// Answers a request of a batch as if it had come alone.
+    fn alone(&self, request: Request) -> Option<(u16, Value)> {
+        match self.decide(request) {
+            Act::Send(Answer { status, body: Body::Whole(body), .. }) => {
+                Some((status, serde_json::from_slice(&body).expect("JSON")))
+            }
+            _ => panic!("a step that a batch cannot have"),
+        }
+    }
+
+    /// Records a request that is not checked.
+    fn note(&self, request: &Request, status: u16) {
+        self.state().requests.push(Recorded {
+            json: serde_json::from_slice(&request.body).ok(),
+            shape: Shape::of(&request.path),
+            method: request.method.clone(),
+            path: request.path.clone(),
+            headers: request.headers.clone(),
+            body: request.body.clone(),
+            status,
+            violation: None,
+        });
+    }
+
     /// Checks and records a request, and selects its answer.
     fn decide(&self, request: Request) -> Act {
+        if let Some(answer) = batch::answer(self, &request) {
+            return answer.map_or(Act::Drop, Act::Send);
+        }
         if is_question(&request) {
             return self.state_facts(&request);
         }
