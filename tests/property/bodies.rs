@@ -41,6 +41,15 @@ fn cache<'k>(protocol: Protocol, model: &str, choices: &mut Choices) -> Option<C
     Cache::of(choice, (provider, protocol), base, model, Some("0123456789abcdef"))
 }
 
+/// Adds a request as a batch has it, and the body of the request that creates a batch of it alone.
+fn in_batch(line: Members, protocol: Protocol, model: &str, body: &str) -> Members {
+    let Some(service) = protocol.api().batches("https://x", model) else { return line };
+    let entry = service.entry("claw-0", body);
+    let create = service.create("claw", std::slice::from_ref(&entry), Some("file-1"));
+    let create = create.body.map(|body| body.text).unwrap_or_default();
+    line.raw("entry", &entry).raw("create", &create)
+}
+
 /// Writes the bodies for this many sessions, those for Anthropic without a temperature, which its older models take and its
 /// package (anthropic 2.14.0) no longer knows, to a file in `directory` for each protocol, one on each line.
 pub fn write(directory: &Path, sessions: u64) -> std::io::Result<()> {
@@ -87,6 +96,12 @@ pub fn write(directory: &Path, sessions: u64) -> std::io::Result<()> {
                 extra: None,
             };
             let line = Members::new().number("seed", seed).raw("body", &protocol.body(&request));
+            let body = protocol.body(&ModelRequest { stream: false, ..request });
+            // What a batch adds to a body is always the same.
+            let line = match seed % 25 {
+                0 => in_batch(line, *protocol, model, &body),
+                _ => line,
+            };
             writeln!(out, "{}", line.into_json())?;
         }
     }
