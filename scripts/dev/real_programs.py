@@ -1,0 +1,134 @@
+"""The real programs that scripts/dev/repair and scripts/dev/carry run: installed with npm, each with a home and a provider of its own.
+
+They run without any network but loopback, with an empty environment. Needs Linux, and root or user namespaces.
+"""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+
+from strict_provider import Provider
+
+# Newer versions of Claude Code repair much of a session themselves, so an old one is tried, too.
+PACKAGES = {
+    "claude-code": "@anthropic-ai/claude-code", "claude-code-2.0": "@anthropic-ai/claude-code@2.0.76",
+    "codex": "@openai/codex", "pi": "@earendil-works/pi-coding-agent",
+}
+NAMES = {"claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "pi": "pi"}
+NODE = "node@22"
+FIRST, SECOND, LAST = "Read the two files.", "Say more.", "Go on."
+SAID = [FIRST, "Both files are read.", SECOND, "It is said."]
+SECONDS = 90
+
+
+def install(root, keys):
+    command = ["npm", "install", "--no-audit", "--no-fund", "--prefix"]
+    subprocess.run([*command, root / "node", NODE], check=True)
+    for key in keys:
+        subprocess.run([*command, root / key, "--ignore-scripts", PACKAGES[key]], check=True)
+
+
+def seal_off():
+    """Starts this script again in a network namespace that has nothing but loopback."""
+    if "REAL_PROGRAMS_SEALED" in os.environ:
+        return
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    os.environ["REAL_PROGRAMS_SEALED"] = "1"
+    own = [it for it in sys.argv if it != "--install"]
+    again = 'ip link set lo up && exec "$@"'
+    os.execvp("unshare", ["unshare", *user, "--net", "sh", "-c", again, "sh", sys.executable, *own])
+
+
+def write_table(page, text):
+    """Replaces the table of a page."""
+    begin, end = "<!-- table -->\n", "<!-- end -->"
+    head, _, rest = page.read_text().partition(begin)
+    page.write_text(head + begin + text + end + rest.partition(end)[2])
+
+
+def png(width, height):
+    rows = b"".join(b"\0" + b"\xff\0\0" * width for _ in range(height))
+    chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+class Program:
+    """A program with a home of its own, in the work directory `place`."""
+
+    def __init__(self, key, root, place=None):
+        self.name, self.key, self.root = key, key.removesuffix("-2.0"), root
+        self.work = root / "work" / (place or key).replace(".", "-")
+        shutil.rmtree(self.work, ignore_errors=True)
+        self.toy, self.home = self.work / "toy", self.work / "home"
+        self.toy.mkdir(parents=True)
+        self.home.mkdir()
+        (self.toy / "a.txt").write_text("alpha\n")
+        (self.toy / "b.txt").write_text("beta\n")
+        (self.toy / "p.png").write_bytes(png(20, 20))
+        second = "b.txt" if key == "codex" else "p.png"
+        self.provider = Provider([str(self.toy / "a.txt"), str(self.toy / second)])
+        self.configure()
+
+    def configure(self):
+        address = f"http://127.0.0.1:{self.provider.port}"
+        if self.key == "codex":
+            (self.home / ".codex").mkdir()
+            (self.home / ".codex/config.toml").write_text(
+                'model="gpt-5-codex"\nmodel_provider="toy"\n[model_providers.toy]\nname="toy"\n'
+                f'base_url="{address}/v1"\nwire_api="responses"\nenv_key="OPENAI_API_KEY"\n'
+            )
+        if self.key == "pi":
+            (self.home / ".pi/agent").mkdir(parents=True)
+            models = {"providers": {"anthropic": {"baseUrl": address, "apiKey": "x"}}}
+            (self.home / ".pi/agent/models.json").write_text(json.dumps(models))
+
+    def command(self, prompt, session):
+        """Returns the command that begins a session, or goes on with one: a path, or "last" for the newest that is listed."""
+        is_last = session == "last"
+        at = self.root / self.name / "node_modules"
+        if self.key == "claude-code":
+            resume = ["--continue"] if is_last else ["--resume", session.stem] if session else []
+            binary = next((at / "@anthropic-ai").glob("claude-code-linux-*/claude"), at / ".bin/claude")
+            return [binary, "-p", "--model", "claude-sonnet-4-5", "--allowedTools", "Read", *resume, "--", prompt]
+        if self.key == "codex":
+            binary = next((at / "@openai").glob("codex-linux-*/**/bin/codex"), None)
+            binary = binary or next(it for it in (at / "@openai").glob("codex-linux-*/**/codex") if it.is_file())
+            own = [binary, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
+            which = "--last" if is_last else session.stem[-36:] if session else None
+            return [*own, "resume", which, prompt] if which else [*own, "-i", "p.png", "--", prompt]
+        own = [at / ".bin/pi", "--provider", "anthropic", "--model", "claude-sonnet-4-5"]
+        resume = ["--continue"] if is_last else ["--session", session] if session else []
+        return [*own, *resume, "-p", prompt]
+
+    def run(self, prompt, session=None, directory=None):
+        """Runs the program; returns its status, its last words, and its requests with their verdicts."""
+        node = self.root / "node/node_modules/node/bin"
+        environment = {
+            "PATH": f"{node}:/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8", "TZ": "UTC", "IS_SANDBOX": "1",
+            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{self.provider.port}", "ANTHROPIC_API_KEY": "x",
+            "OPENAI_API_KEY": "x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+        }
+        before = len(self.provider.seen)
+        command = [str(part) for part in self.command(prompt, session)]
+        try:
+            done = subprocess.run(
+                command, env=environment, cwd=directory or self.toy, capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL,
+            )
+            status, words = done.returncode, (done.stderr + done.stdout).decode(errors="replace").strip()
+        except subprocess.TimeoutExpired:
+            status, words = -1, "does not end"
+        return status, words.splitlines()[-1:] or [""], self.provider.seen[before:]
+
+    def session(self):
+        """Returns the newest session."""
+        files = [it for it in self.home.rglob("*.jsonl") if "agent-" not in it.name and it.stem != "history"]
+        return max(files, key=lambda it: it.stat().st_mtime)
+
+    def version(self):
+        package = self.root / self.name / "node_modules" / PACKAGES[self.name].removesuffix("@2.0.76") / "package.json"
+        return json.loads(package.read_text())["version"]
