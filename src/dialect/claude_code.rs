@@ -21,7 +21,7 @@ use crate::dialect::tree::{Node, ParentName, Tree};
 use crate::dialect::{Choice, choose_leaf, note_branches, remark_path, remark_twins};
 use crate::finding::rules;
 use crate::input::Input;
-use crate::input::origin::Remark;
+use crate::input::origin::{Remark, SourcePlace};
 use crate::json;
 use crate::json::outline::Value;
 use foldhash::fast::RandomState;
@@ -62,11 +62,23 @@ struct Project {
     tree: Tree<Kind>,
     /// True after a record with a session's id.
     has_header: bool,
+    /// True if such a record also had the working directory.
+    has_directory: bool,
     /// The numbers of the replies, by `message.id`.
     replies: HashMap<Box<str>, u32, RandomState>,
     /// The number of the newest reply, and the facts of its first record.
     newest: (u32, Facts<'static>),
     boundaries: HashMap<Node, Boundary>,
+    /// The newest title that the user gave, or else that Claude Code made.
+    title: Option<Title>,
+}
+
+/// A title of the session.
+#[derive(Clone, Copy)]
+struct Title {
+    place: SourcePlace,
+    chunk: Chunk,
+    is_of_user: bool,
 }
 
 /// A step of the translation, in the order of the conversation.
@@ -105,6 +117,7 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
         let steps = project.steps(&path.nodes, &others, &mut out);
         project.write(steps, &mut out)?;
     }
+    project.title.iter().for_each(|title| out.add(title.place, title.chunk));
     out.finish(&rules::UNKNOWN_TYPE)
 }
 
@@ -112,14 +125,32 @@ impl Project {
     /// Adds a record to the index, and translates it if that does not depend on others.
     fn take(&mut self, line: SourceLine<'_>, out: &mut Translation<'_>) {
         let (record, place) = (Record::of(line), line.place);
-        if !self.has_header && record.has_session {
+        // Newer versions write records without a directory first.
+        let has_directory = line.value.get("cwd").is_some();
+        if record.has_session && (!self.has_header || has_directory && !self.has_directory) {
             self.has_header = true;
+            self.has_directory = has_directory;
             out.header(place, |out| record::header(line, out));
         }
         let source = record.source();
         out.keep(&source);
         let kind = record.kind.and_then(json::string).unwrap_or_default();
-        let Some(id) = source.id.as_deref() else {
+        if let Some(title) = line.value.string(match &*kind {
+            "custom-title" => "customTitle",
+            "ai-title" => "aiTitle",
+            _ => "",
+        }) {
+            let is_of_user = kind == "custom-title";
+            if is_of_user || self.title.is_none_or(|own| !own.is_of_user) {
+                let chunk = out.chunk(|out| {
+                    out.record(&source, 1, "label").string("label", title.trim());
+                });
+                self.title = Some(Title { place, chunk, is_of_user });
+            }
+            return;
+        }
+        let id = source.id.as_deref().filter(|_| !OUTSIDE.contains(&&*kind));
+        let Some(id) = id else {
             if SENT_OTHERWISE.contains(&&*kind) {
                 out.unknown(format!("records of the type '{kind}', which are not applied"), place);
             } else if !OUTSIDE.contains(&&*kind) {

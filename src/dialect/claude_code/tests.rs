@@ -199,3 +199,32 @@ fn dialects_5_the_types_of_the_newest_version_are_known() {
         assert_eq!(rebuild(&text, None).1, ["unknown-type 2 -"], "{kind}");
     }
 }
+
+#[test]
+fn the_title_that_the_user_gave_becomes_the_label_and_the_first_directory_that_of_the_session() {
+    let title = |kind: &str, name: &str, text: &str| {
+        format!(r#"{{"type":"{kind}","{name}":"{text}","sessionId":"s","uuid":"t"}}"#)
+    };
+    let lines = [
+        r#"{"type":"queue-operation","operation":"enqueue","sessionId":"s"}"#.to_owned(),
+        r#"{"parentUuid":null,"uuid":"a","type":"user","sessionId":"s","cwd":"/w","message":{"role":"user","content":"one"}}"#.to_owned(),
+        title("custom-title", "customTitle", "first"),
+        title("custom-title", "customTitle", "mine"),
+        title("ai-title", "aiTitle", "its own"),
+    ]
+    .join("\n");
+    assert_eq!(rebuild(&lines, None), ("U|one".to_owned(), Vec::new()));
+    let input = Input::memory("t", lines.into_bytes());
+    let text = open(input, &Choice::default()).unwrap().bytes().unwrap().into_owned();
+    let text = String::from_utf8(text).unwrap();
+    assert!(
+        text.starts_with(
+            r#"{"type":"session","id":"s","key":"s","source":{"dialect":"claude-code","cwd":"/w"}}"#
+        ),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("\"label\":\"mine\"}\n") && text.matches("label").count() == 2,
+        "{text}"
+    );
+}
