@@ -10,7 +10,9 @@ use anyhow::Context;
 use family::ProcessFamily;
 pub use family::has_terminal;
 use signals::await_own_signal;
+use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -61,6 +63,20 @@ impl EndedCommand {
 #[must_use]
 pub fn holders(path: &Path) -> Vec<i32> {
     crate::system::holders(path).into_iter().map(|process| process.as_raw_nonzero().get()).collect()
+}
+
+/// Returns a word in single quotes for the shell.
+#[must_use]
+pub fn quoted(word: &OsStr) -> OsString {
+    let mut quoted = Vec::from(b"'");
+    for byte in word.as_bytes() {
+        match byte {
+            b'\'' => quoted.extend_from_slice(b"'\\''"),
+            byte => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'\'');
+    OsString::from_vec(quoted)
 }
 
 /// Returns true if there is a process with this number.

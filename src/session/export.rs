@@ -1,11 +1,16 @@
 //! Writes the conversation of a transcript in the file format of another program.
 //!
 //! The messages are those that claw-rebuild writes: if a compaction is in effect, its summary takes the place of the
-//! messages that it covers. The other program reads the same messages from the file.
+//! messages that it covers. If another program is to go on with the session, they are adapted to it; see [`Export::losses`].
 
+mod adapt;
 mod claude_code;
+mod codex;
 mod pi;
+pub mod place;
+mod tools;
 
+use crate::exit::{Exit, fail};
 use crate::input::Input;
 use crate::input::lines::Lines;
 use crate::json::write::Members;
@@ -16,8 +21,10 @@ use crate::provider::form::{self, Target, Thinking};
 use crate::record;
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::session::time;
+use adapt::{Adapter, Losses};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 
 /// The form to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -26,16 +33,75 @@ pub enum ExportForm {
     Pi,
     /// A project file of Claude Code
     ClaudeCode,
+    /// A rollout file of Codex CLI
+    Codex,
     /// The body of a request to OpenAI's API, without a model
     Openai,
 }
 
+/// A program that writes sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Program {
+    ClaudeCode,
+    Codex,
+    Pi,
+    Clawutils,
+}
+
+impl Program {
+    /// Returns the program that wrote a session whose header names this dialect.
+    fn of_dialect(name: &str) -> Program {
+        match name {
+            "claude-code" => Program::ClaudeCode,
+            "codex" => Program::Codex,
+            "pi" => Program::Pi,
+            _ => Program::Clawutils,
+        }
+    }
+
+    /// Returns true if it sends its messages to Anthropic's API, which takes thinking back.
+    fn is_of_anthropic(self) -> bool {
+        matches!(self, Program::ClaudeCode | Program::Pi)
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Program::ClaudeCode => "Claude Code",
+            Program::Codex => "Codex",
+            Program::Pi => "pi",
+            Program::Clawutils => "clawutils",
+        })
+    }
+}
+
+/// A session in the form of another program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Export {
+    /// The text of the file.
+    pub text: String,
+    /// The id that the session has in the other program, a UUID.
+    pub id: String,
+    /// The working directory that the file names.
+    pub directory: String,
+    /// The title of the session, if it has one.
+    pub title: Option<String>,
+    /// The time of the first record, in microseconds since 1970.
+    pub time: i64,
+    /// The parts of the session that the file does not have, or has only as text: a line each.
+    pub losses: Vec<String>,
+}
+
 /// A conversation to export.
 struct Exported {
-    /// The id of the session.
+    /// The id of the session, from which the ids in the file are made.
     id: String,
+    /// The program that wrote it.
+    program: Program,
     /// The directory that the session belongs to.
     directory: String,
+    title: Option<String>,
     /// The time of the first record, in microseconds since 1970. The header and the summary get this time.
     time: i64,
     /// The summary, if a compaction applies.
@@ -48,33 +114,64 @@ struct ExportedMessage {
     message: Message<'static>,
     /// The facts of the first record of the message.
     facts: RecordFacts,
+    /// True if it is not part of the conversation as the user saw it, such as a description of calls.
+    is_hidden: bool,
 }
 
 /// The members of a record that messages do not have.
 #[derive(Clone, Debug, Default)]
 struct RecordFacts {
-    time: i64,
+    /// The time in microseconds since 1970.
+    time: Option<i64>,
     model: Option<String>,
+    provider: Option<String>,
     usage: Option<String>,
+    has_reasoning: bool,
 }
 
-/// Converts a transcript to the text of a file in this form. `directory` is the working directory that the file names.
+/// Converts a transcript to the text of a file in this form. `directory` is the working directory that the file names if
+/// the session names none. The same transcript gives the same ids, unless `copy` differs, which is the number of the copy.
 ///
 /// # Errors
-/// If the transcript cannot be read.
-pub fn export(input: Input, form: ExportForm, directory: &str) -> anyhow::Result<String> {
+/// If the transcript cannot be read; status 65 if it has no messages.
+pub fn export(
+    input: Input,
+    form: ExportForm,
+    directory: &str,
+    copy: u32,
+) -> anyhow::Result<Export> {
     let inputs = [input];
     let messages = from_inputs(&inputs, &RebuildOptions::default())?.messages;
-    if form == ExportForm::Openai {
-        let messages = form::convert(messages, Target::Openai, Thinking::Auto);
-        return Ok(Members::new().list("messages", messages).into_line());
-    }
+    let (write, to): (fn(&Exported) -> String, Program) = match form {
+        ExportForm::Pi => (pi::text, Program::Pi),
+        ExportForm::ClaudeCode => (claude_code::text, Program::ClaudeCode),
+        ExportForm::Codex => (codex::text, Program::Codex),
+        ExportForm::Openai => {
+            let messages = form::convert(messages, Target::Openai, Thinking::Auto);
+            let text = Members::new().list("messages", messages).into_line();
+            return Ok(Export { text, ..Export::default() });
+        }
+    };
     let [input] = &inputs;
-    let exported = Exported::new(input, messages, directory)?;
-    Ok(match form {
-        ExportForm::Pi => pi::text(&exported),
-        _ => claude_code::text(&exported),
-    })
+    if messages.is_empty() {
+        return fail(Exit::Data, format!("cannot export '{}': it has no messages", input.name));
+    }
+    let mut exported = Exported::new(input, messages, directory)?;
+    if copy > 0 {
+        exported.id.push_str(&format!(" {copy}"));
+    }
+    let mut losses = Losses::default();
+    if exported.summary.is_some() {
+        losses.add("left out: the messages before the compaction, whose summary is carried");
+    }
+    if exported.program != to {
+        let mut adapter = Adapter { from: exported.program, to, losses: &mut losses };
+        exported.messages = adapter.messages(std::mem::take(&mut exported.messages));
+    }
+    let text = write(&exported);
+    let id = exported.uuid(0);
+    let Exported { directory, title, time, .. } = exported;
+    Ok(Export { text, id, directory, title, time, losses: losses.lines() })
 }
 
 impl Exported {
@@ -83,25 +180,26 @@ impl Exported {
         messages: Vec<Message<'static>>,
         directory: &str,
     ) -> anyhow::Result<Exported> {
-        let (mut facts, mut id, mut first) = (HashMap::new(), None, None);
+        let (mut facts, mut first) = (HashMap::new(), None);
+        let mut exported = Exported {
+            id: record::digest(&input.name),
+            program: Program::Clawutils,
+            directory: directory.to_owned(),
+            title: None,
+            time: 0,
+            summary: None,
+            messages: Vec::new(),
+        };
         let mut lines = Lines::of(input);
         while let Some(batch) = lines.batch()? {
             for line in batch.flatten() {
                 let own = RecordFacts::of(&line.object, first);
-                first.get_or_insert(own.time);
-                if line.object.get("type") == Some("\"session\"") {
-                    id = line.object.string("id").map(Cow::into_owned);
-                }
+                first = first.or(own.time);
+                exported.take_names(&line.object);
                 facts.insert(line.id().into_owned(), own);
             }
         }
-        let mut exported = Exported {
-            id: id.unwrap_or_else(|| record::digest(&input.name)),
-            directory: directory.to_owned(),
-            time: first.unwrap_or(0),
-            summary: None,
-            messages: Vec::new(),
-        };
+        exported.time = first.unwrap_or(0);
         let (mut is_after_summary, mut model) = (false, None);
         for message in messages {
             let meta = message.meta.as_ref();
@@ -123,9 +221,34 @@ impl Exported {
             // A reply without a model gets the model of the reply before it.
             model = own.model.take().or(model);
             own.model.clone_from(&model);
-            exported.messages.push(ExportedMessage { message, facts: own });
+            own.time = own.time.or(first);
+            exported.messages.push(ExportedMessage { message, facts: own, is_hidden: false });
         }
         Ok(exported)
+    }
+
+    /// Takes the id, the program, the directory and the title from a record that has them.
+    fn take_names(&mut self, record: &Object<'_>) {
+        match record.string("type").as_deref() {
+            Some("session") => {
+                if let Some(id) = record.string("id") {
+                    self.id = id.into_owned();
+                }
+                let source = record.get("source").and_then(|raw| Object::parse(raw).ok());
+                let get = |name| source.as_ref().and_then(|it: &Object<'_>| it.string(name));
+                if let Some(dialect) = get("dialect") {
+                    self.program = Program::of_dialect(&dialect);
+                }
+                if let Some(cwd) = get("cwd").filter(|cwd| cwd.starts_with('/')) {
+                    self.directory = cwd.into_owned();
+                }
+            }
+            Some("label") => {
+                let label = record.string("label").filter(|label| !label.is_empty());
+                self.title = label.map(Cow::into_owned);
+            }
+            _ => {}
+        }
     }
 
     /// Returns an id for record `number`, as a UUID that depends only on the session and the number.
@@ -144,13 +267,14 @@ impl Exported {
 }
 
 impl RecordFacts {
-    /// Returns the facts of a record. `first` is the time of the first record, which is used if this record has no
-    /// time.
+    /// Returns the facts of a record. `first` is the time of an earlier record, which is used if this one has none.
     fn of(record: &Object<'_>, first: Option<i64>) -> RecordFacts {
         RecordFacts {
-            time: record.get("ts").and_then(time::of_ts).or(first).unwrap_or(0),
+            time: record.get("ts").and_then(time::of_ts).or(first),
             model: record.string("model").map(Cow::into_owned),
+            provider: record.string("provider").map(Cow::into_owned),
             usage: record.get("usage").map(str::to_owned),
+            has_reasoning: record.get("reasoning").is_some(),
         }
     }
 }
@@ -180,6 +304,17 @@ impl ExportedMessage {
         self.message.blocks().any(|block| matches!(block.kind, BlockKind::ToolUse { .. }))
     }
 
+    /// Returns the names of the tools that the message calls, by the ids of the calls.
+    fn tools(&self) -> impl Iterator<Item = (String, String)> {
+        self.message.blocks().filter_map(|block| match &block.kind {
+            BlockKind::ToolUse { id, .. } => {
+                let name = block.member("name").and_then(json::string)?;
+                Some((id.to_string(), name.into_owned()))
+            }
+            _ => None,
+        })
+    }
+
     fn model(&self) -> &str {
         self.facts.model.as_deref().unwrap_or("unknown")
     }
@@ -190,9 +325,14 @@ impl ExportedMessage {
         usage.and_then(|usage| usage.number(name)).unwrap_or(0)
     }
 
+    /// Returns the time of the message in microseconds since 1970.
+    fn time(&self) -> i64 {
+        self.facts.time.unwrap_or(0)
+    }
+
     /// Returns the time of the message in the format of the other programs.
     fn timestamp(&self) -> String {
-        timestamp(self.facts.time)
+        timestamp(self.time())
     }
 }
 

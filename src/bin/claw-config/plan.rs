@@ -1,8 +1,8 @@
 //! `claw-turn --dry-run`: lists the commands of a turn as a shell script.
 
 use crate::scripts::Turn;
-use crate::shell::quoted;
 use clawutils::cli::options::StoreKind;
+use clawutils::process::quoted;
 use clawutils::provider::address;
 use clawutils::settings::{Origin, Setting, SettingValue};
 use std::ffi::{OsStr, OsString};

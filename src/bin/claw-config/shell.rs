@@ -14,6 +14,7 @@ use clawutils::cli::{Output, arguments, attach, diagnostics};
 use clawutils::exec::tools::Directory;
 use clawutils::exit::{Exit, fail};
 use clawutils::printable::printable;
+use clawutils::process::quoted;
 use clawutils::provider::Provider;
 use clawutils::settings::decide::{CommandLineError, Parsed};
 use clawutils::settings::mistakes;
@@ -21,7 +22,7 @@ use clawutils::settings::{Origin, Setting, SettingValue, ValueKind};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Print shell code that sets the options of a script
@@ -161,19 +162,6 @@ fn absolute(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
         _ => text.clone(),
     };
     texts.iter().map(one).collect()
-}
-
-/// Returns a word in single quotes for the shell.
-pub fn quoted(word: &OsStr) -> OsString {
-    let mut quoted = Vec::from(b"'");
-    for byte in word.as_bytes() {
-        match byte {
-            b'\'' => quoted.extend_from_slice(b"'\\''"),
-            byte => quoted.push(*byte),
-        }
-    }
-    quoted.push(b'\'');
-    OsString::from_vec(quoted)
 }
 
 fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<()> {

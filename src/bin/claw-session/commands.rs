@@ -1,5 +1,6 @@
 //! The commands of claw-session and their common parts.
 
+use crate::carry;
 use crate::export;
 use crate::find;
 use crate::history;
@@ -60,6 +61,8 @@ pub enum Command {
     Import(Deferred<import::Import>),
     /// Write a session in the form of another program
     Export(Deferred<export::Export>),
+    /// Write a session for another program, and print the command that resumes it
+    Carry(Deferred<carry::Carry>),
     /// Repair sessions of other programs, so that those programs can go on with them
     Repair(Deferred<repair::Repair>),
     /// Delete a session, and print the path of its transcript
@@ -113,6 +116,7 @@ impl Command {
                 | Command::Current(_)
                 | Command::History(_)
                 | Command::Export(_)
+                | Command::Carry(_)
                 | Command::Repair(_)
                 | Command::Status(_)
         )
@@ -149,6 +153,7 @@ impl Command {
             Command::Fork(Deferred(fork)) => fork.run(place),
             Command::Import(Deferred(import)) => import.run(place),
             Command::Export(Deferred(export)) => export.run(place),
+            Command::Carry(Deferred(carry)) => carry.run(place),
             Command::Repair(Deferred(repair)) => repair.run(place),
             Command::Delete(Deferred(delete)) => delete.run(place),
             Command::Expire(Deferred(expire)) => expire.run(place),

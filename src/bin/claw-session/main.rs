@@ -1,5 +1,6 @@
-//! claw-session: create, import, export, repair, list, find, fork and delete sessions.
+//! claw-session: create, import, export, carry, repair, list, find, fork and delete sessions.
 
+mod carry;
 mod commands;
 mod export;
 mod find;
@@ -12,6 +13,7 @@ mod indexing;
 mod list;
 mod lock;
 mod make;
+mod paths;
 mod remove;
 mod repair;
 mod status;
@@ -29,7 +31,7 @@ Examples:
   Show a session by its label:
       claw-show \"$(claw-session path work)\"";
 
-/// Create, import, export, repair, list, find, fork and delete sessions
+/// Create, import, export, carry, repair, list, find, fork and delete sessions
 #[derive(Parser)]
 #[command(name = "claw-session", version, after_help = EXAMPLES)]
 struct Args {

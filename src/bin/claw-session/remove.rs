@@ -1,14 +1,13 @@
 //! delete and expire: remove transcripts, and print the path of each. No other command removes any.
 
 use crate::commands::{SessionPlace, clock};
+use crate::paths::print_line;
 use anyhow::Context;
 use clawutils::cli::Output;
 use clawutils::exit::{self, Exit, fail};
-use clawutils::printable::printable;
 use clawutils::session::SessionEntry;
 use clawutils::session::expire::{Keep, choose, duration};
 use clawutils::session::turn::{HeldTurn, Purpose};
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -111,7 +110,7 @@ fn remove(
     out: &mut Output,
 ) -> anyhow::Result<()> {
     let path = entry.path.display().to_string();
-    writeln!(out, "{}", printable(&path))?;
+    print_line(out, entry.path.as_os_str(), "")?;
     if !is_dry {
         std::fs::remove_file(&entry.path).with_context(|| format!("cannot remove '{path}'"))?;
     }

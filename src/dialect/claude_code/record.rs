@@ -245,6 +245,13 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// Returns true for a text that Claude Code adds to a conversation in the form of a user message.
+#[must_use]
+pub fn is_reminder(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with("<system-reminder>") && text.ends_with("</system-reminder>")
+}
+
 /// Returns an id that a call has in every copy of its session, from the JSON of the ids of its message and its request.
 #[must_use]
 pub fn call_id(message: Option<&str>, request: Option<&str>) -> Option<String> {

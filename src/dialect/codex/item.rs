@@ -158,6 +158,14 @@ pub fn write(
     }
 }
 
+/// Returns true for a text that Codex adds to a conversation in the form of a user message.
+#[must_use]
+pub fn is_context(text: &str) -> bool {
+    ["<environment_context>", "<user_instructions>", "# AGENTS.md instructions"]
+        .iter()
+        .any(|begin| text.starts_with(begin))
+}
+
 /// Returns the text of a prompt; `None` for other items, and for context that Codex added in the form of user
 /// messages.
 #[must_use]
@@ -166,10 +174,7 @@ pub fn prompt(item: &Item<'_>) -> Option<String> {
         return None;
     }
     let text = text(item.content?);
-    let is_context = ["<environment_context>", "<user_instructions>", "# AGENTS.md instructions"]
-        .iter()
-        .any(|begin| text.starts_with(begin));
-    (!is_context).then_some(text)
+    (!is_context(&text)).then_some(text)
 }
 
 /// Returns the content of a message.

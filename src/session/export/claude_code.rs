@@ -41,6 +41,10 @@ pub fn text(exported: &Exported) -> String {
             chain.user(message, &others);
         }
     }
+    if let Some(title) = &exported.title {
+        let title = Members::of_type("custom-title").string("customTitle", title);
+        chain.text.push_str(&title.string("sessionId", &exported.uuid(0)).into_line());
+    }
     chain.text
 }
 
@@ -75,10 +79,14 @@ impl Chain<'_> {
     }
 
     fn user(&mut self, message: &ExportedMessage, blocks: &[Block<'_>]) {
-        self.record("user", message.facts.time, |it| {
-            it.object("message", |it| {
-                it.string("role", "user").list("content", blocks.iter().map(|block| &*block.raw))
-            })
+        self.record("user", message.time(), |it| {
+            it.flag("isMeta", message.is_hidden && !blocks.iter().all(Block::is_result)).object(
+                "message",
+                |it| {
+                    it.string("role", "user")
+                        .list("content", blocks.iter().map(|block| &*block.raw))
+                },
+            )
         });
     }
 
@@ -96,7 +104,7 @@ impl Chain<'_> {
             .fold(it, |it, name| it.number(name, message.count(name)))
         };
         for block in message.blocks() {
-            self.record("assistant", message.facts.time, |it| {
+            self.record("assistant", message.time(), |it| {
                 it.object("message", |it| {
                     it.string("id", &id)
                         .string("type", "message")

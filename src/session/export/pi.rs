@@ -4,6 +4,7 @@ use super::{Exported, ExportedMessage, timestamp};
 use crate::json::write::{self, Members};
 use crate::json::{self, Object, elements};
 use crate::record::content::Block;
+use std::collections::HashMap;
 
 /// Returns the text of the file.
 pub fn text(exported: &Exported) -> String {
@@ -11,7 +12,7 @@ pub fn text(exported: &Exported) -> String {
     chain.text.push_str(
         &Members::of_type("session")
             .number("version", 3)
-            .string("id", &exported.id)
+            .string("id", &exported.uuid(0))
             .string("timestamp", &timestamp(exported.time))
             .string("cwd", &exported.directory)
             .into_line(),
@@ -28,19 +29,25 @@ pub fn text(exported: &Exported) -> String {
                 .number("tokensBefore", 0)
         });
     }
+    let mut tools = HashMap::new();
     for message in &exported.messages {
         if message.is_reply() {
+            tools.extend(message.tools());
             chain.message(message, |it| reply(message, it));
             continue;
         }
         let (results, others) = message.parts();
         for result in &results {
-            chain.message(message, |it| tool_result(result, it));
+            chain.message(message, |it| tool_result(result, &tools, it));
         }
         if !others.is_empty() {
             let content = write::list(others.iter().map(|block| content(&block.raw)));
             chain.message(message, |it| it.string("role", "user").raw("content", &content));
         }
+    }
+    if let Some(title) = &exported.title {
+        let last = exported.messages.last().map_or(exported.time, |last| last.time());
+        chain.entry("session_info", &timestamp(last), |it| it.string("name", title));
     }
     chain.text
 }
@@ -67,7 +74,7 @@ impl Chain {
     }
 
     fn message(&mut self, message: &ExportedMessage, add: impl FnOnce(Members) -> Members) {
-        let millis = message.facts.time.div_euclid(1000);
+        let millis = message.time().div_euclid(1000);
         self.entry("message", &message.timestamp(), |it| {
             it.object("message", |it| add(it).number("timestamp", millis))
         });
@@ -91,11 +98,17 @@ fn reply(message: &ExportedMessage, members: Members) -> Members {
         it.number("totalTokens", total).object("cost", cost)
     };
     let blocks = message.blocks();
+    // Only sessions of pi and Claude Code name the provider.
+    let provider = message.facts.provider.as_deref().unwrap_or(match message.model() {
+        model if model.starts_with("gpt-") => "openai",
+        _ => "anthropic",
+    });
+    let api = if provider == "openai" { "openai-responses" } else { "anthropic-messages" };
     members
         .string("role", "assistant")
         .list("content", blocks.iter().map(reply_block))
-        .string("api", "anthropic-messages")
-        .string("provider", "anthropic")
+        .string("api", api)
+        .string("provider", provider)
         .string("model", message.model())
         .object("usage", usage)
         .string("stopReason", if message.has_calls() { "toolUse" } else { "stop" })
@@ -123,7 +136,7 @@ fn reply_block(block: &Block<'_>) -> String {
     }
 }
 
-fn tool_result(block: &Block<'_>, members: Members) -> Members {
+fn tool_result(block: &Block<'_>, tools: &HashMap<String, String>, members: Members) -> Members {
     let object = Object::parse(&block.raw);
     let get = |name: &str| object.as_ref().ok().and_then(|it| it.get(name));
     let raw = get("content").unwrap_or("\"\"");
@@ -131,10 +144,12 @@ fn tool_result(block: &Block<'_>, members: Members) -> Members {
         Some(blocks) => write::list(blocks.into_iter().map(content)),
         None => write::list([text_block(raw)]),
     };
+    let call = get("tool_use_id").unwrap_or("\"\"");
+    let tool = json::string(call).and_then(|call| tools.get(&*call));
     members
         .string("role", "toolResult")
-        .raw("toolCallId", get("tool_use_id").unwrap_or("\"\""))
-        .string("toolName", "tool")
+        .raw("toolCallId", call)
+        .string("toolName", tool.map_or("tool", String::as_str))
         .raw("content", &blocks)
         .bool("isError", get("is_error") == Some("true"))
 }

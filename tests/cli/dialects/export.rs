@@ -1,11 +1,12 @@
 //! `claw-session export`: a session exported in another program's format rebuilds to the same
 //! messages.
 
+use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{plain, run, sessions};
-use crate::common::Sandbox;
+use crate::common::{AssertExt, Sandbox};
 
 const SESSION: &str = r#"{"type":"user","ts":1767225600.25,"content":"one"}
 {"type":"assistant","ts":1767225601,"model":"m","usage":{"input_tokens":5,"output_tokens":2},"content":[{"type":"thinking","thinking":"hm","signature":"s="},{"type":"redacted_thinking","data":"d="},{"type":"text","text":"look é"}]}
@@ -21,6 +22,12 @@ const COMPACTION: &str = r#"{"type":"compaction","summary":"sum","kept_user":["w
 {"type":"user","content":"four"}
 "#;
 
+/// Returns a session that another program wrote, so that its calls are of tools of this program.
+fn session_of(program: &str, records: &str) -> String {
+    let header = json!({"type": "session", "id": "s", "source": {"dialect": program, "cwd": "/w"}});
+    format!("{header}\n{{\"type\":\"label\",\"label\":\"Wörter\"}}\n{records}")
+}
+
 /// Returns the messages of a file in a normal form.
 fn messages(sandbox: &Sandbox, file: &str) -> Vec<Value> {
     plain(&run(sandbox, &["claw-rebuild", file]))
@@ -28,16 +35,27 @@ fn messages(sandbox: &Sandbox, file: &str) -> Vec<Value> {
 
 #[test]
 fn exported_files_rebuild_to_the_same_messages() {
-    let offset = |text: &str| SESSION.find(text).expect("a record").to_string();
-    let compacted = |text: &str| SESSION.to_owned() + &COMPACTION.replace("OFFSET", &offset(text));
-    for text in [
-        SESSION.to_owned(),
-        compacted(r#"{"type":"user","content":[{"type":"text","text":"two"#),
-        compacted(r#"{"type":"assistant","model":"m","content":"three"#),
-    ] {
-        let sandbox = Sandbox::new();
-        sandbox.write("s.jsonl", &text);
-        for form in ["pi", "claude-code"] {
+    let compacted = |program: &str, text: &str| {
+        let plain = session_of(program, SESSION);
+        let offset = plain.find(text).expect("a record").to_string();
+        plain + &COMPACTION.replace("OFFSET", &offset)
+    };
+    for form in ["pi", "claude-code", "codex"] {
+        for text in [
+            session_of(form, SESSION),
+            compacted(form, r#"{"type":"user","content":[{"type":"text","text":"two"#),
+            compacted(form, r#"{"type":"assistant","model":"m","content":"three"#),
+        ] {
+            // Codex has no thinking that is not encrypted, and no mark of failed calls.
+            let text = match form {
+                "codex" => text
+                    .replace(r#"{"type":"thinking","thinking":"hm","signature":"s="},"#, "")
+                    .replace(r#"{"type":"redacted_thinking","data":"d="},"#, "")
+                    .replace(r#","is_error":true"#, ""),
+                _ => text,
+            };
+            let sandbox = Sandbox::new();
+            sandbox.write("s.jsonl", &text);
             let file = format!("{form}.jsonl");
             sandbox
                 .sh(&format!("claw-session export --to {form} ./s.jsonl >{file}"))
@@ -55,7 +73,7 @@ fn exported_files_rebuild_to_the_same_messages() {
 
 #[test]
 fn an_exported_import_rebuilds_to_the_messages_of_its_source() {
-    for form in ["pi", "claude-code"] {
+    for form in ["pi", "claude-code", "codex"] {
         for directory in sessions(form) {
             let source = directory.join("session.jsonl");
             let source = source.to_str().expect("a path");
@@ -71,26 +89,159 @@ fn an_exported_import_rebuilds_to_the_messages_of_its_source() {
 #[test]
 fn exported_records_have_what_the_programs_require() {
     let sandbox = Sandbox::new();
-    sandbox.write("s.jsonl", SESSION);
-    let records =
-        |form: &str| run(&sandbox, &["claw-session", "export", "--to", form, "./s.jsonl"]);
+    let records = |form: &str| {
+        sandbox.write("s.jsonl", &session_of(form, SESSION));
+        run(&sandbox, &["claw-session", "export", "--to", form, "./s.jsonl"])
+    };
     let pi = records("pi");
     assert_eq!((&pi[0]["type"], &pi[0]["version"]), (&Value::from("session"), &Value::from(3)));
     assert_eq!(pi[1]["timestamp"], "2026-01-01T00:00:00.250Z");
     assert_eq!(pi[2]["message"]["usage"]["totalTokens"], 7);
     assert_eq!(pi[2]["message"]["stopReason"], "toolUse");
+    assert_eq!(pi[3]["message"]["toolName"], "ls");
+    assert_eq!((&pi[0]["cwd"], &pi.last().unwrap()["name"]), (&json!("/w"), &json!("Wörter")));
     for (before, record) in pi[1..].iter().zip(&pi[2..]) {
         assert_eq!(record["parentId"], before["id"]);
     }
-    let claude = records("claude-code");
+    let mut claude = records("claude-code");
+    let title = claude.pop().expect("a title");
+    assert_eq!(
+        (&title["customTitle"], &title["sessionId"]),
+        (&json!("Wörter"), &claude[0]["sessionId"])
+    );
+    assert_eq!(claude[0]["cwd"], "/w");
     for (before, record) in claude.iter().zip(&claude[1..]) {
         assert_eq!(record["parentUuid"], before["uuid"]);
         assert_eq!(record["uuid"].as_str().expect("an id").len(), 36);
         // Claude Code resumes from the newest record.
         assert!(record["timestamp"].as_str() > before["timestamp"].as_str(), "{record}");
     }
+    let codex = records("codex");
+    let meta = &codex[0]["payload"];
+    assert_eq!((&codex[0]["type"], &meta["cwd"]), (&json!("session_meta"), &json!("/w")));
+    // Codex lists a session by its first prompt, and shows texts, that are events.
+    let events = codex.iter().filter(|record| record["type"] == "event_msg");
+    let events: Vec<&Value> = events.map(|record| &record["payload"]["message"]).collect();
+    assert_eq!(events, [&json!("one"), &json!("look é"), &json!("two"), &json!("three")]);
     let body = &records("openai")[0];
     assert_eq!(body["messages"][0]["content"], "one");
     let none = sandbox.cmd("claw-session").args(["export", "--to", "pi", "none"]).assert();
     none.code(1).stderr(contains("no session 'none'"));
+}
+
+/// A call that all programs have a tool for, one that none has, context of the program, and thinking.
+const CODEX: &str = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"c","cwd":"/w"}}
+{"timestamp":"2026-01-01T00:00:01.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>x</environment_context>"}]}}
+{"timestamp":"2026-01-01T00:00:02.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."}]}}
+{"timestamp":"2026-01-01T00:00:03.000Z","type":"response_item","payload":{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"x"}}
+{"timestamp":"2026-01-01T00:00:03.000Z","type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"ls\",\"workdir\":\"/w\"}","call_id":"c1"}}
+{"timestamp":"2026-01-01T00:00:03.000Z","type":"response_item","payload":{"type":"function_call","name":"update_plan","arguments":"{\"plan\":[]}","call_id":"c2"}}
+{"timestamp":"2026-01-01T00:00:04.000Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c1","output":"a.txt"}}
+{"timestamp":"2026-01-01T00:00:04.000Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c2","output":"Plan updated"}}
+{"timestamp":"2026-01-01T00:00:05.000Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}}
+"#;
+
+#[test]
+fn calls_become_those_of_the_other_program_or_text_and_what_is_lost_is_listed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("c.jsonl", CODEX);
+    let export = |to: &str| {
+        let line = format!("claw-session export --to {to} ./c.jsonl >{to}.jsonl");
+        let run = sandbox.sh(&line).assert().success();
+        (run.stderr_text().to_owned(), messages(&sandbox, &format!("{to}.jsonl")))
+    };
+    let text = "[Codex called its tool 'update_plan', which PROGRAM does not have, with {\"plan\":[]}]\n[its result]";
+    for (to, program, call) in [
+        (
+            "claude-code",
+            "Claude Code",
+            json!({"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "ls"}}),
+        ),
+        (
+            "pi",
+            "pi",
+            json!({"type": "tool_use", "id": "c1", "name": "bash", "input": {"command": "ls"}}),
+        ),
+    ] {
+        let (told, sent) = export(to);
+        let text = text.replace("PROGRAM", program);
+        let result = json!({"type": "tool_result", "tool_use_id": "c1", "content": "a.txt"});
+        let texts =
+            [text.as_str(), "Plan updated"].map(|text| json!({"type": "text", "text": text}));
+        assert_eq!(sent[0]["content"], json!([{"type": "text", "text": "Look."}]), "{sent:?}");
+        assert_eq!(sent[1]["content"], json!([call]), "{sent:?}");
+        assert_eq!(sent[2]["content"], json!([result, texts[0], texts[1]]), "{sent:?}");
+        let expected = [
+            "left out: context that Codex had added".to_owned(),
+            "left out: thinking, which only the model that wrote it can use".to_owned(),
+            "left out: 'workdir' in a call of 'exec_command'".to_owned(),
+            format!("as text: a call of 'update_plan', because {program} has no such tool"),
+        ];
+        assert_eq!(told, expected.map(|line| format!("claw-session: {line}\n")).concat());
+    }
+    // The program that wrote the session loses nothing that it sends in clear text.
+    assert_eq!(export("codex"), (String::new(), messages(&sandbox, "c.jsonl")));
+}
+
+#[test]
+fn a_session_is_carried_to_where_the_other_program_looks_for_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", &session_of("clawutils", SESSION));
+    let carry = |to: &str| {
+        let home = sandbox.path("home");
+        let cmd = sandbox.cmd("claw-session").args(["carry", "--to", to, "./s.jsonl"]);
+        cmd.env("HOME", home).assert().success()
+    };
+    for (to, directory, command, listed) in [
+        ("claude-code", ".claude/projects/-w", "claude --resume ", None),
+        (
+            "codex",
+            ".codex/sessions/2026/01/01",
+            "codex resume ",
+            Some(".codex/session_index.jsonl"),
+        ),
+        ("pi", ".pi/agent/sessions/--w--", "pi --session ", None),
+    ] {
+        let run = carry(to);
+        let line = run.stdout_text();
+        let id = line.trim_end().strip_prefix(&format!("cd '/w' && {command}")).expect("a command");
+        let directory = sandbox.path("home").join(directory);
+        let names = || -> Vec<String> {
+            let entries = std::fs::read_dir(&directory).expect("a directory");
+            let name =
+                |entry: std::io::Result<std::fs::DirEntry>| entry.expect("an entry").file_name();
+            entries.map(|entry| name(entry).to_string_lossy().into_owned()).collect()
+        };
+        assert!(names()[0].ends_with(&format!("{id}.jsonl")), "{:?}", names());
+        // Carried again, it is the same session, until it has changed on one side.
+        assert_eq!(carry(to).stdout_text(), line);
+        assert_eq!(names().len(), 1);
+        let path = directory.join(&names()[0]);
+        let text = std::fs::read_to_string(&path).expect("a session");
+        std::fs::write(&path, text.clone() + "{}\n").expect("a session");
+        assert_ne!(carry(to).stdout_text(), line);
+        assert_eq!(names().len(), 2);
+        assert_eq!(std::fs::read_to_string(&path).expect("a session"), text + "{}\n");
+        if let Some(index) = listed {
+            let index = std::fs::read_to_string(sandbox.path("home").join(index)).expect("titles");
+            let first: Value =
+                serde_json::from_str(index.lines().next().expect("a title")).expect("JSON");
+            assert_eq!((&first["id"], &first["thread_name"]), (&json!(id), &json!("Wörter")));
+            assert_eq!(index.lines().count(), 2);
+        }
+    }
+    // The variables of the programs say where their homes are.
+    for (variable, to) in [
+        ("CLAUDE_CONFIG_DIR", "claude-code"),
+        ("CODEX_HOME", "codex"),
+        ("PI_CODING_AGENT_DIR", "pi"),
+    ] {
+        let other = sandbox.path("other");
+        let cmd = sandbox.cmd("claw-session").args(["carry", "--to", to, "./s.jsonl"]);
+        cmd.env(variable, &other)
+            .env_remove("HOME")
+            .assert()
+            .success()
+            .stderr(contains("the session is in '").and(contains("other/")));
+    }
 }
