@@ -17,13 +17,16 @@ impl Program for Codex {
     }
 
     /// Codex opens a file only if it begins with the facts of the session.
-    fn begin(&self, sheet: &mut Sheet<'_>, name: &str) {
-        let Some((first, record)) = sheet.records().next() else { return };
+    fn begin(&self, sheet: &mut Sheet<'_>, name: &str) -> Result<(), String> {
+        let Some((first, record)) = sheet.records().next() else { return Ok(()) };
         if record.string("type").as_deref() == Some("session_meta") {
-            return;
+            return Ok(());
         }
         let torn = salvage::torn(sheet, first);
-        let Some(id) = salvage::string(&torn, "id").or_else(|| salvage::uuid(name)) else { return };
+        let Some(id) = salvage::string(&torn, "id").or_else(|| salvage::uuid(name)) else {
+            let why = "it has no session_meta, and its name does not end in the id of the session";
+            return Err(format!("{why}; rename it to rollout-TIME-ID.jsonl, where ID is a UUID"));
+        };
         let context = sheet.records().find_map(|(_, record)| {
             let is_it = record.string("type").as_deref() == Some("turn_context");
             Object::parse(record.get("payload").filter(|_| is_it)?)
@@ -60,6 +63,7 @@ impl Program for Codex {
             })
             .into_json();
         sheet.insert(first, header, "the facts of the session are missing");
+        Ok(())
     }
 
     /// A compaction replaces the history before it.

@@ -26,7 +26,8 @@ pub(super) fn length(
     cuts.filter_map(|line| ends.get(line).copied()).find(|end| {
         let part = &bytes[..*end];
         let mended = mend(program, part, name, Options::default());
-        *end > 0 && mended.edits().is_empty() && is_complete(program, part)
+        let is_right = mended.is_ok_and(|mended| mended.edits().is_empty());
+        *end > 0 && is_right && is_complete(program, part)
     })
 }
 

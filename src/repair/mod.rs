@@ -30,6 +30,7 @@ pub use sheet::{Change, Edit};
 
 use crate::dialect::Dialect;
 use crate::dialect::looks::{self, Looks};
+use crate::exit::{Error, Exit, fail};
 use crate::input::Input;
 use program::Program;
 use sheet::Sheet;
@@ -65,7 +66,8 @@ pub fn repair(input: &Input, options: Options) -> anyhow::Result<Repaired> {
     if program.is_own() {
         return Ok(Repaired { edits: Vec::new(), text: bytes.into_owned(), is_own: true });
     }
-    let sheet = mend(&*program, &bytes, &input.name, options);
+    let cannot = |why| Error::new(Exit::Data, format!("cannot repair '{}': {why}", input.name));
+    let sheet = mend(&*program, &bytes, &input.name, options).map_err(cannot)?;
     let mut text = Vec::with_capacity(bytes.len());
     sheet.write(&mut text)?;
     Ok(Repaired { edits: sheet.edits(), text, is_own: false })
@@ -89,14 +91,18 @@ fn program_of(input: &Input) -> anyhow::Result<Box<dyn Program>> {
         Looks::Dialect(Dialect::Codex) => Box::new(codex::Codex),
         Looks::Dialect(Dialect::Pi) => Box::new(pi::Pi::of(&input.bytes()?)),
         Looks::Records => Box::new(claw0::Records::of(&input.bytes()?)),
-        looks => return unknown(looks, &input.name),
+        looks => return unknown(looks, input),
     })
 }
 
-fn unknown<T>(looks: Looks, name: &str) -> anyhow::Result<T> {
-    use crate::exit::{Exit, fail};
+fn unknown<T>(looks: Looks, input: &Input) -> anyhow::Result<T> {
+    let name = &input.name;
     let why = match looks {
-        Looks::Empty => "it is empty".to_owned(),
+        Looks::Empty if input.length == 0 => "it is empty".to_owned(),
+        Looks::Empty if input.bytes()?.contains(&0) => {
+            "its text is lost: it has NUL bytes and no record".to_owned()
+        }
+        Looks::Empty => "it has no record".to_owned(),
         looks => looks.problem().unwrap_or_default(),
     };
     fail(
@@ -107,10 +113,16 @@ fn unknown<T>(looks: Looks, name: &str) -> anyhow::Result<T> {
     )
 }
 
-fn mend<'a>(program: &dyn Program, bytes: &'a [u8], name: &str, options: Options) -> Sheet<'a> {
+/// Returns the lines as they should be, or why they cannot be repaired.
+fn mend<'a>(
+    program: &dyn Program,
+    bytes: &'a [u8],
+    name: &str,
+    options: Options,
+) -> Result<Sheet<'a>, String> {
     let mut sheet = Sheet::new(bytes, lines::read);
     sheet.terminate();
-    program.begin(&mut sheet, name);
+    program.begin(&mut sheet, name)?;
     for _ in 0..MOST_ROUNDS {
         let before = sheet.changes();
         let path = program.links().map(|links| links::mend(program, links, &mut sheet));
@@ -121,7 +133,7 @@ fn mend<'a>(program: &dyn Program, bytes: &'a [u8], name: &str, options: Options
             break;
         }
     }
-    sheet
+    Ok(sheet)
 }
 
 #[cfg(test)]

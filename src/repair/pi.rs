@@ -32,10 +32,10 @@ impl Program for Pi {
     }
 
     /// pi opens a file only if its first line is the header.
-    fn begin(&self, sheet: &mut Sheet<'_>, name: &str) {
-        let Some((first, record)) = sheet.records().next() else { return };
+    fn begin(&self, sheet: &mut Sheet<'_>, name: &str) -> Result<(), String> {
+        let Some((first, record)) = sheet.records().next() else { return Ok(()) };
         if record.string("type").as_deref() == Some("session") {
-            return;
+            return Ok(());
         }
         let version = if self.is_tree { 3 } else { 1 };
         let torn = salvage::torn(sheet, first);
@@ -48,6 +48,7 @@ impl Program for Pi {
             .string("cwd", &cwd)
             .into_json();
         sheet.insert(first, header, "the header of the session is missing");
+        Ok(())
     }
 
     fn sent(&self, sheet: &Sheet<'_>, path: &[usize]) -> Vec<usize> {

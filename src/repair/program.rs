@@ -90,7 +90,12 @@ pub(super) trait Program {
     }
 
     /// Makes sure that the file begins as the program expects. `name` is the name of the file.
-    fn begin(&self, _sheet: &mut Sheet<'_>, _name: &str) {}
+    ///
+    /// # Errors
+    /// Returns the reason and the remedy if there is nothing to make it from.
+    fn begin(&self, _sheet: &mut Sheet<'_>, _name: &str) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Returns the lines of the records that can be sent, in the order of the conversation. `path` has the lines from the
     /// root to the leaf, if the records form a tree.

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use assert_cmd::assert::Assert;
+use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
 use crate::common::{AssertExt, Sandbox};
@@ -114,6 +115,60 @@ fn what_is_no_session_is_named() {
     repair(&sandbox, &["nowhere.jsonl"]).code(74).stderr(contains("cannot read 'nowhere.jsonl'"));
     repair(&sandbox, &["--dry-run", "--in-place", FILE]).code(2).stdout("");
     repair(&sandbox, &[]).code(2).stdout("");
+}
+
+#[test]
+fn files_after_one_that_cannot_be_repaired_are_repaired_and_the_worst_status_counts() {
+    let sandbox = stuck();
+    sandbox.write("empty.jsonl", "");
+    sandbox.write("other.jsonl", STUCK);
+    let run = repair(&sandbox, &[FILE, "empty.jsonl", "nowhere.jsonl", "other.jsonl"]).code(74);
+    let run = run.stdout("s.jsonl.repaired\nother.jsonl.repaired\n");
+    run.stderr(contains("'empty.jsonl': it is empty").and(contains("cannot read 'nowhere.jsonl'")));
+    // Damage that a dry run finds is less than a file that cannot be read.
+    repair(&sandbox, &["--dry-run", "empty.jsonl", FILE]).code(65).stdout(contains("s.jsonl:5:"));
+}
+
+#[test]
+fn what_is_not_a_regular_file_is_refused_at_once() {
+    let sandbox = stuck();
+    sandbox.sh("mkfifo pipe; ln -s pipe link; mkdir directory").assert().success();
+    for name in ["pipe", "link", "directory", "/dev/null"] {
+        let why = format!("cannot repair '{name}': not a regular file\n");
+        repair(&sandbox, &["--dry-run", name]).code(65).stderr(contains(why));
+    }
+    let piped = sandbox.sh("bash -c 'claw-session repair <(cat s.jsonl)'").assert();
+    piped.code(65).stderr(contains("not a regular file"));
+    sandbox.write("nul.jsonl", "\0".repeat(4096));
+    repair(&sandbox, &["nul.jsonl"]).code(65).stderr(contains("it has NUL bytes and no record"));
+}
+
+#[test]
+fn a_session_of_codex_whose_id_is_lost_is_refused_until_its_name_has_one() {
+    let sandbox = Sandbox::new();
+    let item = r#"{"timestamp":"2026-01-01T00:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]}}"#;
+    sandbox.write("lost.jsonl", format!("{item}\n"));
+    let run = repair(&sandbox, &["--dry-run", "lost.jsonl"]).code(65).stdout("");
+    run.stderr(
+        contains("it has no session_meta").and(contains("rename it to rollout-TIME-ID.jsonl")),
+    );
+    let named = "rollout-2026-01-01T00-00-00-00000000-0000-4000-8000-000000000000.jsonl";
+    sandbox.write(named, format!("{item}\n"));
+    let added = contains("the facts of the session are missing");
+    repair(&sandbox, &["--dry-run", named]).code(1).stdout(added);
+}
+
+#[test]
+fn paths_are_printed_as_they_are_unless_a_terminal_shows_them() {
+    let sandbox = Sandbox::new();
+    let name = "\u{1b}[31mred é.jsonl";
+    sandbox.write(name, STUCK);
+    let run = repair(&sandbox, &["--dry-run", name]).code(1);
+    run.stdout(contains(format!("{name}:5: insert")));
+    repair(&sandbox, &[name]).success().stdout(format!("{name}.repaired\n"));
+    let script = format!("script -qec \"claw-session repair --dry-run '{name}'\" /dev/null");
+    let shown = sandbox.sh(&script).assert().stdout_text().to_owned();
+    assert!(shown.contains("\\u{1b}[31mred") && !shown.contains('\u{1b}'), "{shown:?}");
 }
 
 #[test]

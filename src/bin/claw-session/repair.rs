@@ -1,12 +1,12 @@
 //! repair: make a session of another program usable again, where it lies.
 
 use crate::commands::SessionPlace;
+use crate::paths::print_line;
 use anyhow::Context;
-use clawutils::cli::{Output, open_file, survive_file_limits};
-use clawutils::exit::{Exit, fail};
+use clawutils::cli::{Output, diagnostics, open_file, survive_file_limits};
+use clawutils::exit::{Exit, fail, status};
 use clawutils::input::Input;
 use clawutils::new_file::NewFile;
-use clawutils::printable::printable;
 use clawutils::process::holders;
 use clawutils::repair::{self, Options, Repaired};
 use std::fs::{Metadata, canonicalize, hard_link};
@@ -43,9 +43,13 @@ impl Repair {
         let mut out = Output::open();
         let mut exit = Exit::Done;
         for file in &self.files {
-            if self.one(place, file, &mut out)? && self.dry_run {
-                exit = Exit::Failed;
-            }
+            let own = match self.one(place, file, &mut out) {
+                Ok(is_damaged) if is_damaged && self.dry_run => Exit::Failed,
+                Ok(_) => Exit::Done,
+                Err(error) if status(&error) == Exit::ReaderGone => return Err(error),
+                Err(error) => diagnostics::report("claw-session", &error),
+            };
+            exit = if own.code() > exit.code() { own } else { exit };
         }
         out.finish()?;
         Ok(exit)
@@ -54,6 +58,9 @@ impl Repair {
     /// Repairs a file, and returns true if anything was wrong.
     fn one(&self, place: &SessionPlace, file: &Path, out: &mut Output) -> anyhow::Result<bool> {
         let name = file.display().to_string();
+        if !meta(file)?.is_file() {
+            return fail(Exit::Data, format!("cannot repair '{name}': not a regular file"));
+        }
         // The file that a link names is the one to replace.
         let path = match file.is_symlink() {
             true => canonicalize(file).with_context(|| format!("cannot read '{name}'"))?,
@@ -67,8 +74,8 @@ impl Repair {
         let options = Options { drops_thinking: self.without_thinking };
         let repaired = repair::repair(&input, options)?;
         for edit in repaired.edits.iter().filter(|_| self.dry_run) {
-            let line = format!("{name}:{}: {}: {}", edit.line, edit.change.name(), edit.why);
-            writeln!(out, "{}", printable(&line))?;
+            let rest = format!(":{}: {}: {}", edit.line, edit.change.name(), edit.why);
+            print_line(out, file.as_os_str(), &rest)?;
         }
         if repaired.edits.is_empty() {
             place.log.note(&match repaired.is_own {
@@ -101,7 +108,7 @@ impl Repair {
         }
         write(&new, &repaired.text, &before, self.in_place)?;
         place.log.note(&format!("repaired {} in '{name}'", lines(repaired.edits.len())));
-        writeln!(out, "{}", printable(&new.display().to_string()))?;
+        print_line(out, new.as_os_str(), "")?;
         Ok(true)
     }
 
@@ -122,13 +129,13 @@ impl Repair {
         let bytes = input.part(0, length as u64)?;
         let count = lines(memchr::memchr_iter(b'\n', &bytes).count());
         if self.dry_run {
-            writeln!(out, "{}", printable(&format!("{name}: last good: the first {count}")))?;
+            print_line(out, path.as_os_str(), &format!(": last good: the first {count}"))?;
             return Ok(());
         }
         let new = beside(path, "last-good");
         write(&new, &bytes, &meta(path)?, false)?;
         place.log.note(&format!("the first {count} of '{name}' are without damage"));
-        writeln!(out, "{}", printable(&new.display().to_string()))?;
+        print_line(out, new.as_os_str(), "")?;
         Ok(())
     }
 }
