@@ -18,7 +18,7 @@ PACKAGES = {
     "claude-code": "@anthropic-ai/claude-code", "claude-code-2.0": "@anthropic-ai/claude-code@2.0.76",
     "codex": "@openai/codex", "pi": "@earendil-works/pi-coding-agent",
 }
-NAMES = {"claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "pi": "pi"}
+NAMES = {"claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "pi": "pi", "gemini": "Gemini CLI"}
 NODE = "node@22"
 FIRST, SECOND, LAST = "Read the two files.", "Say more.", "Go on."
 SAID = [FIRST, "Both files are read.", SECOND, "It is said."]
@@ -82,6 +82,10 @@ class Program:
                 'model="gpt-5-codex"\nmodel_provider="toy"\n[model_providers.toy]\nname="toy"\n'
                 f'base_url="{address}/v1"\nwire_api="responses"\nenv_key="OPENAI_API_KEY"\n'
             )
+        if self.key == "gemini":
+            (self.home / ".gemini").mkdir()
+            auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}
+            (self.home / ".gemini/settings.json").write_text(json.dumps(auth))
         if self.key == "pi":
             (self.home / ".pi/agent").mkdir(parents=True)
             models = {"providers": {"anthropic": {"baseUrl": address, "apiKey": "x"}}}
@@ -101,6 +105,11 @@ class Program:
             own = [binary, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
             which = "--last" if is_last else session.stem[-36:] if session else None
             return [*own, "resume", which, prompt] if which else [*own, "-i", "p.png", "--", prompt]
+        if self.key == "gemini":
+            resume = ["--resume", "latest" if is_last else str(self.id(session))] if session else []
+            node = self.root / "node/node_modules/node/bin/node"
+            binary = at / "@google/gemini-cli/bundle/gemini.js"
+            return [node, binary, "--skip-trust", "--approval-mode", "yolo", "-m", "gemini-2.5-pro", *resume, "-p", prompt]
         own = [at / ".bin/pi", "--provider", "anthropic", "--model", "claude-sonnet-4-5"]
         resume = ["--continue"] if is_last else ["--session", session] if session else []
         return [*own, *resume, "-p", prompt]
@@ -111,7 +120,8 @@ class Program:
         environment = {
             "PATH": f"{node}:/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8", "TZ": "UTC", "IS_SANDBOX": "1",
             "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{self.provider.port}", "ANTHROPIC_API_KEY": "x",
-            "OPENAI_API_KEY": "x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+            "OPENAI_API_KEY": "x", "GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{self.provider.port}",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
         }
         before = len(self.provider.seen)
         command = [str(part) for part in self.command(prompt, session)]
@@ -123,6 +133,10 @@ class Program:
         except subprocess.TimeoutExpired:
             status, words = -1, "does not end"
         return status, words.splitlines()[-1:] or [""], self.provider.seen[before:]
+
+    def id(self, session):
+        """Returns the id of a session whose file's name does not have it."""
+        return json.loads(session.read_text().splitlines()[0])["sessionId"]
 
     def session(self):
         """Returns the newest session."""

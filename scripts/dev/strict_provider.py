@@ -1,4 +1,4 @@
-"""A provider on loopback that refuses what Anthropic's Messages API and OpenAI's Responses API refuse, in like words.
+"""A provider on loopback that refuses what Anthropic's Messages API, OpenAI's Responses API and Gemini's API refuse, in like words.
 
 It answers a prompt that names two files with thinking and parallel calls, and any other request with a sentence. Every
 request with its verdict is kept in `Provider.seen`. The rules are those of src/rules, written a second time on purpose:
@@ -261,6 +261,57 @@ def items_events(items, model):
     yield {"type": "response.completed", "response": {**response, "status": "completed", "output": items, "usage": usage}}
 
 
+# ---- Gemini's API -------------------------------------------------------------------------------
+
+
+def check_contents(body):
+    check_characters(body)
+    contents = body["contents"]
+    if not contents or contents[0].get("role") != "user":
+        raise Refused("Please ensure that single turn requests end with a user role or the role field is empty.")
+    open_calls = []
+    for index, content in enumerate(contents):
+        parts, where = content.get("parts") or [], f"contents[{index}]"
+        if not parts:
+            raise Refused(f"Unable to submit request because it must include at least one parts field: {where}")
+        for part in parts:
+            data = part.get("inlineData")
+            if data:
+                check_image(data.get("mimeType"), data.get("data", ""), where)
+            if not any(name in part for name in ("text", "inlineData", "functionCall", "functionResponse")):
+                raise Refused(f"{where}.parts: required oneof field 'data' must have one initialized field")
+        answers = [part["functionResponse"] for part in parts if "functionResponse" in part]
+        if open_calls and len(answers) != len(open_calls) or answers and not open_calls:
+            raise Refused("Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.")
+        open_calls = [part["functionCall"] for part in parts if "functionCall" in part]
+        if open_calls and content.get("role") != "model":
+            raise Refused("Please ensure that function call turn comes immediately after a user turn or after a function response turn.")
+    if open_calls:
+        raise Refused("Please ensure that function response turn comes immediately after a function call turn.")
+
+
+def contents_reply(body, files):
+    """Returns the parts of the answer."""
+    parts = body["contents"][-1]["parts"]
+    text = " ".join(part.get("text", "") for part in parts)
+    has_results = any("functionResponse" in part for part in parts)
+    tools = [it for tool in body.get("tools", []) for it in tool.get("functionDeclarations", [])]
+    tool = next((it for it in tools if it.get("name") == "read_file"), None)
+    if "two files" in text and tool and not has_results:
+        name = "file_path" if "file_path" in json.dumps(tool) else "absolute_path"
+        calls = [{"functionCall": {"id": f"call_0{index}", "name": tool["name"], "args": {name: file}}} for index, file in enumerate(files)]
+        return [{"text": "**Reading** Two files are wanted.", "thought": True}, {**calls[0], "thoughtSignature": "c2VhbGVk"}, *calls[1:]]
+    return [{"text": "Both files are read." if has_results else "It is said."}]
+
+
+def contents_events(parts, _model):
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 9, "totalTokenCount": 19}
+    yield {
+        "candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": parts}}],
+        "usageMetadata": usage, "modelVersion": "gemini-2.5-pro", "responseId": "resp_0",
+    }
+
+
 # ---- the server ---------------------------------------------------------------------------------
 
 
@@ -299,9 +350,13 @@ class Provider:
                     return self.answer(400, b"{}")
                 if path.endswith("/count_tokens"):
                     return self.answer(200, b'{"input_tokens":10}')
+                if path.endswith(":countTokens"):
+                    return self.answer(200, b'{"totalTokens":10}')
                 forms = {
                     "/messages": (check_messages, messages_reply, messages_events),
                     "/responses": (check_items, items_reply, items_events),
+                    ":streamGenerateContent": (check_contents, contents_reply, contents_events),
+                    ":generateContent": (check_contents, contents_reply, contents_events),
                 }
                 form = next((form for end, form in forms.items() if path.endswith(end)), None)
                 if not form:
@@ -311,7 +366,7 @@ class Provider:
                     check(body)
                 except Refused as why:
                     provider.seen.append((body, str(why)))
-                    error = {"type": "invalid_request_error", "message": str(why)}
+                    error = {"type": "invalid_request_error", "code": 400, "status": "INVALID_ARGUMENT", "message": str(why)}
                     return self.answer(400, json.dumps({"type": "error", "error": error}).encode())
                 provider.seen.append((body, None))
                 made = reply(body, provider.files)
@@ -319,7 +374,10 @@ class Provider:
                     stop = "tool_use" if made[-1]["type"] == "tool_use" else "end_turn"
                     start = next(messages_events(made, body["model"]))["message"]
                     return self.answer(200, json.dumps({**start, "content": made, "stop_reason": stop}).encode())
-                lines = (f"event: {it['type']}\ndata: {json.dumps(it)}\n\n" for it in events(made, body["model"]))
+                if path.endswith(":generateContent"):
+                    return self.answer(200, json.dumps(next(events(made, None))).encode())
+                event = lambda it: f"event: {it['type']}\n" if "type" in it else ""
+                lines = (f"{event(it)}data: {json.dumps(it)}\n\n" for it in events(made, body.get("model")))
                 self.answer(200, "".join(lines).encode(), "text/event-stream")
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

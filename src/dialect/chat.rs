@@ -4,7 +4,7 @@
 //! Messages of chat completions may also have blocks of the Anthropic Messages API. The `input` of OpenAI's Responses
 //! API is read like the items of Codex. The whole input is read into memory, because it may be a single JSON value.
 
-mod gemini;
+pub mod gemini;
 
 use crate::dialect::blocks;
 use crate::dialect::codex;
@@ -51,7 +51,7 @@ pub fn read(input: &Input, dialect: Dialect, choice: &Choice) -> anyhow::Result<
         let help = "give a JSON array of messages, one message per line, or the body of a request";
         return fail(Exit::Data, format!("cannot read '{name}': no messages; {help}"));
     };
-    let mut places = Places { text, seen: (0, 1), mark: bytes.len() - text.len() };
+    let mut places = Places::new(text, bytes.len() - text.len());
     let mut chat = Chat::default();
     if messages.has_system {
         note_system(SourcePlace { line: 1, offset: 0, length: 0 }, &mut out);
@@ -102,8 +102,9 @@ impl<'a> Messages<'a> {
     }
 }
 
-/// The places of the messages in the text.
-struct Places<'t> {
+/// The places of values in a text.
+#[derive(Debug)]
+pub struct Places<'t> {
     text: &'t str,
     /// The offset up to which lines were counted, and the number of the line there.
     seen: (usize, u64),
@@ -111,9 +112,15 @@ struct Places<'t> {
     mark: usize,
 }
 
-impl Places<'_> {
-    /// Returns the place of a message.
-    fn of(&mut self, own: &str) -> SourcePlace {
+impl<'t> Places<'t> {
+    /// Creates the places in `text`, which follows a byte order mark of `mark` bytes.
+    #[must_use]
+    pub fn new(text: &'t str, mark: usize) -> Places<'t> {
+        Places { text, seen: (0, 1), mark }
+    }
+
+    /// Returns the place of a value, which must be a slice of the text. The values must come in order.
+    pub fn of(&mut self, own: &str) -> SourcePlace {
         let at = offset_in(self.text, own);
         let feeds = memchr::memchr_iter(b'\n', &self.text.as_bytes()[self.seen.0..at]).count();
         self.seen = (at, self.seen.1 + feeds as u64);

@@ -270,7 +270,9 @@ fn dialect_of_message(object: &Object<'_>) -> Option<Dialect> {
 fn without_type(object: &Object<'_>) -> Looks {
     let has = |name: &str| object.get(name).is_some();
     let is_list = |name: &str| object.get(name).is_some_and(|raw| raw.starts_with('['));
-    if let Some(dialect) = dialect_of_message(object) {
+    if has("projectHash") && has("sessionId") {
+        Looks::Dialect(Dialect::GeminiCli)
+    } else if let Some(dialect) = dialect_of_message(object) {
         Looks::Dialect(dialect)
     } else if is_list("messages") || has("model") && is_list("input") {
         Looks::Dialect(Dialect::Openai)
@@ -327,6 +329,7 @@ fn on_several_lines(bytes: &[u8]) -> Looks {
         Ok(object) if object.string("type").is_none() => without_type(&object),
         Ok(object) => foreign(&object).unwrap_or(Looks::Spread),
         // There are several objects, or the object is cut off.
+        Err(_) if holds("\"projectHash\"") => Looks::Dialect(Dialect::GeminiCli),
         Err(_) if holds("\"messages\"") => Looks::Dialect(Dialect::Openai),
         Err(_) if holds("\"contents\"") => Looks::Dialect(Dialect::Gemini),
         Err(_) if holds("\"type\"") => Looks::Spread,

@@ -16,6 +16,7 @@ pub mod claude_code;
 pub mod claw0;
 pub mod codex;
 pub mod draft;
+pub mod gemini_cli;
 pub mod ids;
 pub mod looks;
 pub mod pi;
@@ -50,6 +51,8 @@ pub enum Dialect {
     Openai,
     /// Contents for Gemini's API
     Gemini,
+    /// Chats of Gemini CLI
+    GeminiCli,
 }
 
 impl fmt::Display for Dialect {
@@ -60,6 +63,7 @@ impl fmt::Display for Dialect {
             Dialect::Codex => "Codex",
             Dialect::Openai => "a program that calls OpenAI's API",
             Dialect::Gemini => "a program that calls Gemini's API",
+            Dialect::GeminiCli => "Gemini CLI",
         })
     }
 }
@@ -102,6 +106,7 @@ pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
         Dialect::Pi => pi::read(&input, choice),
         Dialect::ClaudeCode => claude_code::read(&input, choice),
         Dialect::Codex => codex::read(&input, choice),
+        Dialect::GeminiCli => gemini_cli::read(&input, choice),
         Dialect::Openai | Dialect::Gemini => chat::read(&input, dialect, choice),
     }
 }

@@ -34,6 +34,13 @@ impl<'a> SourceLine<'a> {
         Some(SourceLine { value, place, at: at + lead as u64 })
     }
 
+    /// Returns the line with a value inside its object, which is read in its place.
+    #[must_use]
+    pub fn with_value(&self, value: Value<'a>) -> SourceLine<'a> {
+        let at = self.range(value.text()).map_or(self.at, |range| range.start);
+        SourceLine { value, place: self.place, at }
+    }
+
     /// Returns the place in the source of `part`, if it is a slice of the object's text.
     #[must_use]
     pub fn range(&self, part: &str) -> Option<Range<u64>> {

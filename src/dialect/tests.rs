@@ -48,6 +48,10 @@ fn word(block: &serde_json::Value) -> String {
         "text" => text("text"),
         "tool_use" => format!("call {}", text("id")),
         "tool_result" if block["is_error"] == true => "[error]".to_owned(),
+        "tool_result" if block["content"].is_array() => {
+            let content: Vec<_> = block["content"].as_array().unwrap().iter().map(word).collect();
+            format!("[{}]", content.join(" "))
+        }
         "tool_result" => format!("[{}]", text("content")),
         other => other.to_owned(),
     }

@@ -44,6 +44,7 @@ pub enum ExportForm {
 enum Program {
     ClaudeCode,
     Codex,
+    GeminiCli,
     Pi,
     Clawutils,
 }
@@ -54,6 +55,7 @@ impl Program {
         match name {
             "claude-code" => Program::ClaudeCode,
             "codex" => Program::Codex,
+            "gemini-cli" => Program::GeminiCli,
             "pi" => Program::Pi,
             _ => Program::Clawutils,
         }
@@ -70,6 +72,7 @@ impl fmt::Display for Program {
         f.write_str(match self {
             Program::ClaudeCode => "Claude Code",
             Program::Codex => "Codex",
+            Program::GeminiCli => "Gemini CLI",
             Program::Pi => "pi",
             Program::Clawutils => "clawutils",
         })

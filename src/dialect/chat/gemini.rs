@@ -31,7 +31,8 @@ impl Gemini {
         }
     }
 
-    fn reply<'a>(&mut self, parts: impl Iterator<Item = Value<'a>>) -> Reply<'a> {
+    /// Returns the reply that consists of these parts.
+    pub fn reply<'a>(&mut self, parts: impl Iterator<Item = Value<'a>>) -> Reply<'a> {
         let mut reply = Reply::default();
         for part in parts {
             if let Some(text) = part.quoted("text") {
@@ -58,7 +59,8 @@ impl Gemini {
         reply
     }
 
-    fn user<'a>(
+    /// Writes the results in these parts, and a prompt with the others.
+    pub fn user<'a>(
         &mut self,
         parts: impl Iterator<Item = Value<'a>>,
         source: &RecordSource<'_>,
@@ -101,13 +103,16 @@ impl Gemini {
     }
 }
 
-fn inner<'a>(part: Value<'a>, name: &str, other: &str) -> Option<Value<'a>> {
+/// Returns the object that a part has under a name or another spelling of it.
+#[must_use]
+pub fn inner<'a>(part: Value<'a>, name: &str, other: &str) -> Option<Value<'a>> {
     part.object(name).or_else(|| part.object(other))
 }
 
 /// Returns the content of a response, as a JSON string: the text of its only member if that has a common name such as
 /// `output`, and otherwise the JSON of the whole response.
-fn response(response: Option<Value<'_>>) -> Cow<'_, str> {
+#[must_use]
+pub fn response(response: Option<Value<'_>>) -> Cow<'_, str> {
     let Some(response) = response else { return Cow::Borrowed("\"{}\"") };
     let usual = ["output", "result", "content", "error"];
     match usual.into_iter().find_map(|name| response.quoted(name)) {

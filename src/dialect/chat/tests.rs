@@ -21,7 +21,7 @@ const CHAT: [&str; 6] = [
     r#"{"role":"tool","tool_call_id":"c2","content":[{"type":"text","text":"r2"}]}"#,
     r#"{"role":"assistant","content":"done"}"#,
 ];
-const MESSAGES: &str = "U|look|image|A|call c1|call c2|U|[r1]|[]|A|done";
+const MESSAGES: &str = "U|look|image|A|call c1|call c2|U|[r1]|[r2]|A|done";
 
 #[test]
 fn chat_messages_are_read_from_arrays_lines_and_request_bodies() {

@@ -60,7 +60,7 @@ fn items_become_messages() {
             output("function_call", "c3", r#"[{"type":"input_text","text":"r3"}]"#),
             assistant("done"),
         ],
-        "U|one|A|look|call c1|call c2|call c3|U|[r1]|[error]|[]|A|done",
+        "U|one|A|look|call c1|call c2|call c3|U|[r1]|[error]|[r3]|A|done",
         &[],
     );
     let open = item(r#""type":"function_call","name":"t","arguments":"not json","call_id":"c1""#);

@@ -163,7 +163,7 @@ impl Adapter<'_> {
         match self.from {
             Program::ClaudeCode => is_reminder(text),
             Program::Codex => is_context(text),
-            Program::Pi | Program::Clawutils => false,
+            Program::GeminiCli | Program::Pi | Program::Clawutils => false,
         }
     }
 

@@ -61,20 +61,25 @@ const PI_WRITTEN: &[Named] = &[("path", "path"), ("text", "content")];
 const PI_EDITED: &[Named] = &[("old", "oldText"), ("new", "newText")];
 const PI_OLD_EDITED: &[Named] = &[("path", "path"), ("old", "oldText"), ("new", "newText")];
 
-use Program::{ClaudeCode, Clawutils, Codex, Pi};
+use Program::{ClaudeCode, Clawutils, Codex, GeminiCli, Pi};
 use Work::{Command, Edit, Read, Write};
 
 /// The first tool of a program for some work is the one that calls become; the others are those of older versions.
 ///
-/// Sources, all of 28 November 2026: the tools in the requests of Claude Code 2.1.197, Codex 0.171.0 and pi 1.5.2, and those in
+/// Sources, all of 28 November 2026: the tools in the requests of Claude Code 2.1.197, Codex 0.171.0, Gemini CLI
+/// 0.61.0 and pi 1.5.2, and those in
 /// sessions of older versions; for clawutils, `tools/`.
-static TOOLS: [Tool; 12] = [
+static TOOLS: [Tool; 16] = [
     tool(ClaudeCode, "Bash", Command, COMMAND, &[]),
     tool(ClaudeCode, "Read", Read, FILE, RANGE),
     tool(ClaudeCode, "Write", Write, WRITTEN, &[]),
     tool(ClaudeCode, "Edit", Edit, EDITED, &[]),
     tool(Codex, "exec_command", Command, &[("command", "cmd")], DIRECTORY),
     tool(Codex, "shell_command", Command, COMMAND, DIRECTORY),
+    tool(GeminiCli, "run_shell_command", Command, COMMAND, &[("directory", "dir_path")]),
+    tool(GeminiCli, "read_file", Read, FILE, &[]),
+    tool(GeminiCli, "write_file", Write, WRITTEN, &[]),
+    tool(GeminiCli, "replace", Edit, EDITED, &[]),
     tool(Pi, "bash", Command, COMMAND, &[]),
     tool(Pi, "read", Read, PI_FILE, RANGE),
     tool(Pi, "write", Write, PI_WRITTEN, &[]),
