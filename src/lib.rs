@@ -35,6 +35,7 @@ pub mod id; // ids of records and of tool calls
 pub mod media; // images and documents: their type, size and structure, and how an image is made smaller
 pub mod finding; // problems in an input, with their positions
 pub mod input; // named inputs that can be read from any offset; bytes → lines
+pub mod injected; // text of programs in the messages of the user
 pub mod hosted; // what the tools of providers did, as text
 pub mod record; // lines → records
 pub mod shorten; // the text of a shortened tool result

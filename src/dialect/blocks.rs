@@ -1,16 +1,21 @@
 //! Translates messages in the form of the Anthropic Messages API into records.
 
 use crate::dialect::translation::{RecordSource, Translation};
-use crate::dialect::writer::{Block, Content, ReplyPart};
+use crate::dialect::writer::{Author, Block, Content, ReplyPart};
 use crate::json;
 use crate::json::outline::Value;
 use std::borrow::Cow;
 
-/// Writes the results in a user's message, and then its other content as a prompt.
-pub fn user(source: &RecordSource<'_>, content: Option<Value<'_>>, out: &mut Translation<'_>) {
+/// Writes the results in a user's message, and then its other content as a prompt of `author`.
+pub fn user(
+    source: &RecordSource<'_>,
+    content: Option<Value<'_>>,
+    author: &Author<'_>,
+    out: &mut Translation<'_>,
+) {
     let Some(blocks) = content.and_then(Value::elements) else {
         let content = Content::Json(content.map_or("[]", Value::text).into());
-        out.record(source, 1, "user").content("content", &content);
+        out.record(source, 1, "user").author(author).content("content", &content);
         return;
     };
     let (mut number, mut others) = (0, Vec::new());
@@ -27,7 +32,7 @@ pub fn user(source: &RecordSource<'_>, content: Option<Value<'_>>, out: &mut Tra
     }
     if number == 0 || !others.is_empty() {
         let content = Content::Blocks(others);
-        out.record(source, number + 1, "user").content("content", &content);
+        out.record(source, number + 1, "user").author(author).content("content", &content);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::dialect::blocks;
 use crate::dialect::codex;
 use crate::dialect::source::SourceLine;
 use crate::dialect::translation::{RecordSource, Translation};
-use crate::dialect::writer::{Reply, ReplyPart};
+use crate::dialect::writer::{Author, Reply, ReplyPart};
 use crate::dialect::{Choice, Dialect};
 use crate::exit::{Exit, fail};
 use crate::finding::rules;
@@ -154,7 +154,7 @@ impl Chat {
                 note_system(place, out);
                 out.imported(source);
             }
-            Some("user") => blocks::user(source, content, out),
+            Some("user") => blocks::user(source, content, &Author::default(), out),
             Some("assistant") => out.reply(source, 1, &self.reply(message, content, place)),
             Some(role @ ("tool" | "function")) => {
                 let function = self.function.take().filter(|_| role == "function");

@@ -26,6 +26,7 @@ use crate::json;
 use crate::json::outline::Value;
 use foldhash::fast::RandomState;
 use record::{Boundary, Facts, Record};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// The properties of a record in the index.
@@ -60,25 +61,17 @@ enum Role {
 #[derive(Default)]
 struct Project {
     tree: Tree<Kind>,
-    /// True after a record with a session's id.
-    has_header: bool,
-    /// True if such a record also had the working directory.
+    /// The first record with a session's id; or the first such record with the working directory, if there is one.
+    header: Option<SourcePlace>,
+    /// True if that record has the working directory.
     has_directory: bool,
+    /// What the program calls the session: for each of [`TITLES`], the newest one.
+    titles: [Option<String>; TITLES.len()],
     /// The numbers of the replies, by `message.id`.
     replies: HashMap<Box<str>, u32, RandomState>,
     /// The number of the newest reply, and the facts of its first record.
     newest: (u32, Facts<'static>),
     boundaries: HashMap<Node, Boundary>,
-    /// The newest title that the user gave, or else that Claude Code made.
-    title: Option<Title>,
-}
-
-/// A title of the session.
-#[derive(Clone, Copy)]
-struct Title {
-    place: SourcePlace,
-    chunk: Chunk,
-    is_of_user: bool,
 }
 
 /// A step of the translation, in the order of the conversation.
@@ -102,6 +95,7 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     let twins = project.tree.finish();
     let tree = &project.tree;
     remark_twins(tree, &twins, &mut out);
+    project.write_title(&mut out)?;
     if let Some(leaf) = choose_leaf(tree, input, choice, project.leaf())? {
         let path = tree.path(leaf, |node| project.before_boundary(node));
         remark_path(tree, &path, &mut out);
@@ -117,40 +111,44 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
         let steps = project.steps(&path.nodes, &others, &mut out);
         project.write(steps, &mut out)?;
     }
-    project.title.iter().for_each(|title| out.add(title.place, title.chunk));
     out.finish(&rules::UNKNOWN_TYPE)
 }
 
 impl Project {
+    /// Reads a record that names the session.
+    fn title(&mut self, kind: &str, record: Value<'_>) {
+        for (title, (own, member)) in self.titles.iter_mut().zip(TITLES) {
+            let text = record.string(member).filter(|text| kind == own && !text.trim().is_empty());
+            *title = text.map(Cow::into_owned).or(title.take());
+        }
+    }
+
+    /// Writes the header again if the session has a name, which stands after it in the file.
+    fn write_title(&self, out: &mut Translation<'_>) -> anyhow::Result<()> {
+        let title = self.titles.iter().flatten().next();
+        let (Some(title), Some(place)) = (title, self.header) else { return Ok(()) };
+        if let Some(line) = out.reader().line(place)? {
+            out.header(place, |out| record::header(line, Some(title), out));
+        }
+        Ok(())
+    }
+
     /// Adds a record to the index, and translates it if that does not depend on others.
     fn take(&mut self, line: SourceLine<'_>, out: &mut Translation<'_>) {
         let (record, place) = (Record::of(line), line.place);
         // Newer versions write records without a directory first.
         let has_directory = line.value.get("cwd").is_some();
-        if record.has_session && (!self.has_header || has_directory && !self.has_directory) {
-            self.has_header = true;
+        if record.has_session && (self.header.is_none() || has_directory && !self.has_directory) {
+            self.header = Some(place);
             self.has_directory = has_directory;
-            out.header(place, |out| record::header(line, out));
+            out.header(place, |out| record::header(line, None, out));
         }
         let source = record.source();
         out.keep(&source);
         let kind = record.kind.and_then(json::string).unwrap_or_default();
-        if let Some(title) = line.value.string(match &*kind {
-            "custom-title" => "customTitle",
-            "ai-title" => "aiTitle",
-            _ => "",
-        }) {
-            let is_of_user = kind == "custom-title";
-            if is_of_user || self.title.is_none_or(|own| !own.is_of_user) {
-                let chunk = out.chunk(|out| {
-                    out.record(&source, 1, "label").string("label", title.trim());
-                });
-                self.title = Some(Title { place, chunk, is_of_user });
-            }
-            return;
-        }
         let id = source.id.as_deref().filter(|_| !OUTSIDE.contains(&&*kind));
         let Some(id) = id else {
+            self.title(&kind, line.value);
             if SENT_OTHERWISE.contains(&&*kind) {
                 out.unknown(format!("records of the type '{kind}', which are not applied"), place);
             } else if !OUTSIDE.contains(&&*kind) {
@@ -380,6 +378,11 @@ impl Project {
         order
     }
 }
+
+/// The records that name the session, the most important first: their types, and the members with the name. The last one is
+/// what old versions wrote, a summary.
+const TITLES: [(&str, &str); 3] =
+    [("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary")];
 
 /// Types of records that are not part of the chain.
 const OUTSIDE: [&str; 42] = [

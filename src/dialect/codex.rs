@@ -31,6 +31,7 @@ use crate::json::outline::{Outline, Value};
 use calls::{Call, Calls};
 use history::History;
 use item::{Facts, Item, Kind};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -59,7 +60,10 @@ struct KeptLine {
 struct Rollout {
     /// The offset at which the file itself begins, after the files that it continues.
     begin: u64,
-    has_header: bool,
+    /// The record with the header.
+    header: Option<SourcePlace>,
+    /// What the program calls the session.
+    title: Option<String>,
     entries: Vec<Entry>,
     /// The models of turns, as JSON.
     models: Vec<String>,
@@ -94,11 +98,23 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     let mut rollout = Rollout { begin: source.length - input.length, ..Rollout::default() };
     out.each_line(&mut |line, out| rollout.take(line, out))?;
     rollout.translate(&mut out);
+    rollout.write_title(&mut out)?;
     rollout.write(&mut out)?;
     out.finish(&rules::UNKNOWN_TYPE)
 }
 
 impl Rollout {
+    /// Writes the header again if the session has a name, which stands after it in the file.
+    fn write_title(&self, out: &mut Translation<'_>) -> anyhow::Result<()> {
+        let (Some(title), Some(place)) = (&self.title, self.header) else { return Ok(()) };
+        if let Some(line) = out.reader().line(place)?
+            && let (source, _, Some(meta)) = members(line)
+        {
+            out.header(place, |out| header(&source, meta, Some(title), out));
+        }
+        Ok(())
+    }
+
     /// Adds a record, and translates it unless the translation depends on other records.
     fn take(&mut self, line: SourceLine<'_>, out: &mut Translation<'_>) {
         let place = line.place;
@@ -109,9 +125,12 @@ impl Rollout {
             self.count(call, out);
         }
         match (&*kind, payload.filter(|payload| payload.is_object())) {
-            ("session_meta", Some(meta)) if !self.has_header && place.offset >= self.begin => {
-                self.has_header = true;
-                out.header(place, |out| header(&source, meta, out));
+            ("session_meta", Some(meta)) if self.header.is_none() && place.offset >= self.begin => {
+                self.header = Some(place);
+                out.header(place, |out| header(&source, meta, None, out));
+            }
+            ("event_msg", Some(event)) if event.get("type") == Some(RENAMED) => {
+                self.title = event.string("thread_name").map(Cow::into_owned);
             }
             ("response_item", Some(item)) => self.item(&source, item, out),
             ("turn_context", Some(turn)) => {
@@ -239,6 +258,9 @@ fn members(line: SourceLine<'_>) -> (RecordSource<'_>, Option<&str>, Option<Valu
     (source, kind, payload)
 }
 
+/// The type of the event with a new name of the session, as JSON.
+const RENAMED: &str = "\"thread_name_updated\"";
+
 /// The types of records that are not sent.
 const NOT_SENT: [&str; 9] = [
     "session_meta",
@@ -253,16 +275,26 @@ const NOT_SENT: [&str; 9] = [
 ];
 
 /// Writes the header of the session.
-fn header(source: &RecordSource<'_>, meta: Value<'_>, out: &mut Translation<'_>) {
+fn header(
+    source: &RecordSource<'_>,
+    meta: Value<'_>,
+    title: Option<&str>,
+    out: &mut Translation<'_>,
+) {
     let source = RecordSource { id: meta.string("id"), ..source.clone() };
+    let spawn = meta.object("source").and_then(|it| it.object("subagent"));
+    let spawn = spawn.and_then(|it| it.object("thread_spawn"));
+    let parent = spawn.and_then(|it| it.get("parent_thread_id")).filter(|it| it.starts_with('"'));
     out.record(&source, 1, "session")
         .string("key", &source.first_id())
+        .optional("label", title.map(json::quote).as_deref())
         .optional("created", source.line.value.get("timestamp"))
         .object("source", |it| {
             it.string("dialect", "codex")
                 .optional("version", meta.get("cli_version"))
                 .optional("cwd", meta.get("cwd"))
-                .optional("parent", meta.get("forked_from_id"));
+                .optional("parent", parent.or_else(|| meta.get("forked_from_id")))
+                .optional("agent", parent.and_then(|_| meta.get("id")));
         });
 }
 

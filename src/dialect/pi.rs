@@ -24,7 +24,7 @@ use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{Chunk, IMPORTED, RecordSource, Translation};
 use crate::dialect::tree::{Node, ParentName, Tree};
-use crate::dialect::writer::RecordWriter;
+use crate::dialect::writer::{Author, RecordWriter};
 use crate::dialect::{Choice, choose_leaf, note_branches, remark_path, remark_twins, time};
 use crate::finding::rules;
 use crate::id;
@@ -299,6 +299,7 @@ impl Session {
             Some("branch_summary") => match entry.string("summary").filter(|it| !it.is_empty()) {
                 Some(summary) => {
                     out.record(source, 1, "user")
+                        .author(&Author::program("summary"))
                         .string("content", &message::branch_summary(&summary));
                 }
                 None => out.imported(source),

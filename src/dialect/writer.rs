@@ -47,6 +47,23 @@ pub enum Block<'a> {
     RedactedThinking(&'a str),
 }
 
+/// The author of a message of the user, as the session of another program states it.
+#[derive(Clone, Debug, Default)]
+pub struct Author<'a> {
+    /// The name of the text, if a program wrote it.
+    pub injected: Option<Cow<'a, str>>,
+    /// The words of the person in it, if the program put them into its own text.
+    pub typed: Option<Cow<'a, str>>,
+}
+
+impl<'a> Author<'a> {
+    /// Returns the author of text that a program wrote.
+    #[must_use]
+    pub fn program(name: impl Into<Cow<'a, str>>) -> Author<'a> {
+        Author { injected: Some(name.into()), typed: None }
+    }
+}
+
 /// A part of a reply.
 #[derive(Clone, Debug)]
 pub enum ReplyPart<'a> {
@@ -267,6 +284,18 @@ impl<'o> RecordWriter<'o> {
         self.open('{');
         add(self);
         self.close('}');
+        self
+    }
+
+    /// Adds the author of a message of the user, unless it is the person.
+    pub fn author(&mut self, author: &Author<'_>) -> &mut Self {
+        let Author { injected, typed } = author;
+        let members = [("injected", injected), ("typed", typed)];
+        for (name, value) in members {
+            if let Some(value) = value {
+                self.string(name, value);
+            }
+        }
         self
     }
 

@@ -4,6 +4,7 @@
 //! stored as a block in the content of a prompt or reply, as other programs do.
 
 use crate::compact::details::{self, Access};
+use crate::injected::{self, Part};
 use crate::json::write::Members;
 use crate::json::{self, Object};
 use crate::record::content::{Block, BlockKind, Content};
@@ -25,10 +26,13 @@ pub struct Rows<'a> {
     pub other: Option<OtherRow>,
 }
 
+/// The role of text that a program put into a message of the user.
+pub const PROGRAM: &str = "program";
+
 /// A message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessageRow<'a> {
-    /// `user`, `assistant`, `tool_use` or `tool_result`.
+    /// `user`, `assistant`, `tool_use` or `tool_result`; `program` for text that a program put into a message of the user.
     pub role: &'static str,
     /// Its text.
     pub content: Cow<'a, str>,
@@ -166,9 +170,13 @@ pub struct FailureRow {
 }
 
 impl MessageRow<'_> {
-    /// Returns the text that a search looks at: that of the message, the call's name and input, or the result.
+    /// Returns the text that a search looks at: that of the message, the call's name and input, or the result. Nothing that
+    /// a program put into a message is searched.
     #[must_use]
     pub fn searched(&self) -> String {
+        if self.role == PROGRAM {
+            return String::new();
+        }
         let MessageRow { content, thinking, tool_name, tool_input, tool_result, .. } = self;
         let parts = [Some(&**content), thinking.as_deref(), tool_name.as_deref()];
         searched(parts, tool_input.as_deref(), tool_result.as_deref())
@@ -186,6 +194,8 @@ impl MessageRow<'_> {
 /// Returns the text of a message that a search looks at: `parts`, and the input and the result of a tool.
 #[must_use]
 pub fn searched(parts: [Option<&str>; 3], input: Option<&str>, result: Option<&str>) -> String {
+    let without = result.and_then(injected::without_reminders);
+    let result = without.as_deref().or(result);
     let parts = parts.into_iter().chain([result]).flatten().filter(|text| !text.is_empty());
     let mut text = parts.collect::<Vec<_>>().join("\n");
     if let Some(input) = input {
@@ -202,6 +212,9 @@ impl<'a> Rows<'a> {
         let Ok(object) = Object::parse(&record.text) else { return Rows::default() };
         let timestamp = object.get("ts").and_then(time::of_ts).map(seconds);
         let mut messages = messages(&record.body);
+        if matches!(record.body, Body::User { .. }) {
+            separate(&mut messages, &object);
+        }
         if let Some(first) = messages.first_mut() {
             first.model = string(&object, "model").map(Cow::Owned);
             first.raw = others(&object);
@@ -230,6 +243,40 @@ fn messages<'a>(body: &'a Body<'a>) -> Vec<MessageRow<'a>> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Gives text that a program put into a message of the user a row of its own, after that of the person's words.
+fn separate(rows: &mut Vec<MessageRow<'_>>, object: &Object<'_>) {
+    let Some(own) = rows.first_mut().filter(|row| row.role == "user") else { return };
+    if object.get("injected").is_some() {
+        let typed = object.string("typed").map(|text| Cow::Owned(text.into_owned()));
+        let program = MessageRow { role: PROGRAM, ..own.clone() };
+        match typed {
+            Some(content) => {
+                own.content = content;
+                rows.insert(1, program);
+            }
+            None => own.role = PROGRAM,
+        }
+        return;
+    }
+    let parts = injected::parts(&own.content);
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Program { text, .. } => Some(*text),
+        Part::Typed(_) => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    if text.is_empty() {
+        return;
+    }
+    let typed = injected::typed(&own.content).into_owned();
+    if typed.is_empty() {
+        own.role = PROGRAM;
+        return;
+    }
+    own.content = Cow::Owned(typed);
+    let program = MessageRow { role: PROGRAM, content: Cow::Owned(text), ..MessageRow::default() };
+    rows.insert(1, program);
 }
 
 /// Returns a message with the text of `content`, and one for each call and each result in it. If a prompt consists only

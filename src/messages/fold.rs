@@ -158,7 +158,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     fn add(&mut self, body: Body<'b>, mut meta: Option<Box<Meta>>, record: &Record<'_>) {
         self.end_counts_of_omissions(record);
         match body {
-            Body::User { content, pin } => {
+            Body::User { content, pin, .. } => {
                 meta.iter_mut().for_each(|meta| meta.pin = pin);
                 self.user(content, meta, record);
             }

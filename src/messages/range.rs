@@ -58,7 +58,8 @@ pub fn find(inputs: &[Input], options: &RebuildOptions) -> anyhow::Result<Range<
     Ok(range)
 }
 
-/// Finds the beginnings of turns. A turn begins with a user record that does not follow another user record.
+/// Finds the beginnings of turns. A turn begins with a user record that a person wrote and that does not follow another
+/// one. Text that a program injected before it belongs to the turn before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Turns {
     user_before: bool,
@@ -80,7 +81,7 @@ impl Turns {
     /// Reads the next record, and returns true if a turn begins with it.
     pub fn begins_with(&mut self, body: &Body<'_>) -> bool {
         match body {
-            Body::User { .. } => !std::mem::replace(&mut self.user_before, true),
+            Body::User { .. } => body.is_typed() && !std::mem::replace(&mut self.user_before, true),
             Body::Assistant { .. } | Body::ToolUse { .. } | Body::ToolResult { .. } => {
                 self.user_before = false;
                 false

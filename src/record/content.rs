@@ -2,6 +2,7 @@
 
 use crate::hosted;
 use crate::id::Id;
+use crate::injected;
 use crate::json::scan::Scan;
 use crate::json::{self, Object};
 use crate::record::block_text::BlockText;
@@ -412,6 +413,22 @@ impl<'a> Content<'a> {
                 blocks.iter().filter_map(Block::text).collect::<Vec<_>>().join("\n")
             }
         }
+    }
+
+    /// Returns true unless a program wrote all text in the content, and there are no images or documents.
+    #[must_use]
+    pub fn is_typed(&self) -> bool {
+        let is_all = |raw: &str| {
+            injected::may_be_all(raw) && json::string(raw).is_some_and(|it| injected::is_all(&it))
+        };
+        let blocks = match self {
+            Content::Text(raw) => return !is_all(raw),
+            Content::Blocks(blocks) => blocks,
+        };
+        let mut texts = blocks.iter().filter(|block| block.kind == BlockKind::Text).peekable();
+        texts.peek().is_none()
+            || blocks.iter().any(|block| block.kind == BlockKind::Media)
+            || !texts.all(|block| block.member("text").is_some_and(is_all))
     }
 
     /// Returns the content as JSON.

@@ -56,6 +56,8 @@ pub enum Body<'a> {
         content: Content<'a>,
         /// True if a summary must not replace the prompt.
         pin: bool,
+        /// True if the record says that it has words of a person, false if it says that a program wrote all of it.
+        is_typed: Option<bool>,
     },
     /// A reply, or a part of one.
     Assistant {
@@ -149,7 +151,9 @@ impl Body<'_> {
     pub fn into_owned(self) -> Body<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         match self {
-            Body::User { content, pin } => Body::User { content: content.into_owned(), pin },
+            Body::User { content, pin, is_typed } => {
+                Body::User { content: content.into_owned(), pin, is_typed }
+            }
             Body::Assistant { content, usage, model, time } => Body::Assistant {
                 time,
                 content: content.into_owned(),
@@ -190,6 +194,15 @@ impl Body<'_> {
                 | Body::ToolUse { .. }
                 | Body::ToolResult { .. }
         )
+    }
+
+    /// Returns true for a user record with words or media of a person. If there is no text at all, the words are assumed.
+    #[must_use]
+    pub fn is_typed(&self) -> bool {
+        match self {
+            Body::User { content, is_typed, .. } => is_typed.unwrap_or_else(|| content.is_typed()),
+            _ => false,
+        }
     }
 
     /// Returns true for a view record, which changes the messages that rebuild makes from other records.
@@ -249,9 +262,11 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     let wrong = |why: String| format!("'{kind}' record: {why}");
     let body = match kind.as_ref() {
         "session" => Body::Session,
-        "user" => {
-            Body::User { content: content(object).map_err(wrong)?, pin: object.is_true("pin") }
-        }
+        "user" => Body::User {
+            content: content(object).map_err(wrong)?,
+            pin: object.is_true("pin"),
+            is_typed: object.get("injected").map(|_| object.get("typed").is_some()),
+        },
         "assistant" if object.is_true("interrupted") => {
             Body::Interrupted { content: content(object).map_err(wrong)? }
         }

@@ -50,6 +50,7 @@ impl SourceFacts {
                             source = Members::new().spread(inner);
                         }
                         source = source.optional(Members::raw, "session", line.object.get("id"));
+                        facts.label = line.object.string("label").map(Cow::into_owned);
                     }
                     Some("\"label\"") => {
                         facts.label = line.object.string("label").map(Cow::into_owned);

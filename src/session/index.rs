@@ -34,6 +34,7 @@ fn entry(id: String, object: &Object<'_>) -> SessionEntry {
         id,
         key: text("key"),
         label: text("label"),
+        prompt: text("prompt"),
         created: time::of_text(&text("created_at")).unwrap_or(0),
         active: time::of_text(&text("last_active")).unwrap_or(0),
         records: object.number("message_count").unwrap_or(0),
@@ -56,7 +57,12 @@ fn row(entry: &SessionEntry) -> String {
         .string("key", &entry.key)
         .string("created_at", &time::to_text(entry.created))
         .string("last_active", &time::to_text(entry.active))
-        .number("message_count", entry.records);
+        .number("message_count", entry.records)
+        .optional(
+            Members::string,
+            "prompt",
+            Some(entry.prompt.as_str()).filter(|it| !it.is_empty()),
+        );
     match entry.stamp {
         Some(Stamp { size, modified, inode }) => {
             row.number("size", size).number("modified", modified).number("inode", inode)

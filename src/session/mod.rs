@@ -37,6 +37,8 @@ pub struct SessionEntry {
     pub key: String,
     /// Its label, or an empty string.
     pub label: String,
+    /// The beginning of the first line that a person typed, or an empty string.
+    pub prompt: String,
     /// The time of its creation.
     pub created: i64,
     /// The time of its last record.
@@ -48,6 +50,12 @@ pub struct SessionEntry {
 }
 
 impl SessionEntry {
+    /// Returns its label or, if it has none, its first prompt.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        if self.label.is_empty() { &self.prompt } else { &self.label }
+    }
+
     /// Returns true if the transcript has changed since the entry was read.
     #[must_use]
     pub fn has_changed(&self) -> bool {

@@ -3,9 +3,12 @@
 //! If a transcript has only grown since the last time, only the new part is read.
 
 use super::time;
+use crate::injected;
 use crate::input::line::without_mark;
 use crate::json::Object;
+use crate::record::{self, Body};
 use memchr::memmem::Finder;
+use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -39,6 +42,8 @@ pub struct Facts {
     pub key: Option<String>,
     /// The newest label.
     pub label: Option<String>,
+    /// The beginning of the first line that a person typed.
+    pub prompt: Option<String>,
     /// The time of creation in its header.
     pub created: Option<i64>,
     /// The time of the first record.
@@ -50,6 +55,8 @@ pub struct Facts {
     pub records: u64,
 }
 
+/// The length limit of a prompt, in characters.
+const PROMPT: usize = 72;
 /// The number of bytes read at once. Most transcripts are shorter, so one read is enough.
 const BLOCK: usize = 64 * 1024;
 
@@ -66,6 +73,7 @@ pub fn look(mut file: File, end: u64, before: Option<(Facts, u64)>) -> io::Resul
     }
     file.seek(SeekFrom::Start(from))?;
     let label = Finder::new(br#""type":"label""#);
+    let user = Finder::new(br#""user""#);
     let mut reader = BufReader::with_capacity(BLOCK, file.take(end.saturating_sub(from)));
     let (mut line, mut last) = (Vec::new(), Vec::new());
     let mut is_first = from == 0;
@@ -76,6 +84,11 @@ pub fn look(mut file: File, end: u64, before: Option<(Facts, u64)>) -> io::Resul
                 facts.read_first(&line);
             } else if label.find(&line).is_some() {
                 facts.read_label(&line);
+            }
+            // A command says less than the first words to the model.
+            let is_wanted = facts.prompt.as_deref().is_none_or(injected::is_command);
+            if is_wanted && user.find(&line).is_some() {
+                facts.read_prompt(&line);
             }
             is_first = false;
             std::mem::swap(&mut line, &mut last);
@@ -117,6 +130,20 @@ impl Facts {
         let created = text("created").or_else(|| text("timestamp"));
         self.created = created.as_deref().and_then(time::of_text).or(self.first);
         self.active = self.active.or(self.created);
+    }
+
+    /// Reads the prompt in a record of the user.
+    fn read_prompt(&mut self, line: &[u8]) {
+        let Some(object) = object(line) else { return };
+        let Ok(body @ Body::User { .. }) = record::parse(&object) else { return };
+        if let Body::User { content, .. } = &body
+            && body.is_typed()
+        {
+            let text = object.string("typed").map_or_else(|| content.text(), Cow::into_owned);
+            let line = injected::first_line(&text).map(|it| it.chars().take(PROMPT).collect());
+            let is_command = line.as_deref().is_none_or(injected::is_command);
+            self.prompt = if is_command { self.prompt.take().or(line) } else { line };
+        }
     }
 
     fn read_label(&mut self, line: &[u8]) {

@@ -375,6 +375,7 @@ fn update(
         path,
         key: found.key.unwrap_or(old.key),
         label: found.label.unwrap_or(old.label),
+        prompt: found.prompt.unwrap_or(old.prompt),
         created: created.unwrap_or(changed),
         active: found.active.unwrap_or(changed),
         records: found.records,
@@ -394,6 +395,7 @@ fn facts(known: &SessionEntry) -> Facts {
     Facts {
         key: text(&known.key),
         label: Some(known.label.clone()),
+        prompt: text(&known.prompt),
         created: Some(known.created),
         first: None,
         active: Some(known.active),

@@ -2,9 +2,11 @@
 //! and truncations that reduced the size.
 
 use super::language::Languages;
+use super::totals::Totals;
 use super::walk::weigh;
 use super::wrap::cut;
 use super::{Item, Session, ShownCompaction, ShownEntry};
+use crate::injected::is_command;
 use crate::messages::Message;
 use crate::messages::summary;
 use crate::printable::printable;
@@ -29,6 +31,8 @@ pub struct Chart {
     pub window: Option<u64>,
     /// The prompt of each turn.
     pub prompts: Vec<Prompt>,
+    /// The totals of what comes before the first turn.
+    before: Totals,
     /// The languages of the messages.
     pub languages: Languages,
     /// The tokens of the request at the current entry.
@@ -52,6 +56,8 @@ pub struct Prompt {
     pub text: String,
     /// True if the prompt was retracted.
     pub retracted: bool,
+    /// The totals of the turn.
+    pub totals: Totals,
 }
 
 /// A change in the context's size.
@@ -138,7 +144,9 @@ impl Chart {
         match &entry.item {
             Item::Turn(turn) => {
                 let (time, retracted) = (entry.time, entry.retracted);
-                self.prompts.push(Prompt { turn: *turn, time, text: String::new(), retracted });
+                let text = String::new();
+                let totals = Totals::default();
+                self.prompts.push(Prompt { turn: *turn, time, text, retracted, totals });
             }
             Item::Text { role, text } => {
                 self.languages.take(text);
@@ -150,6 +158,37 @@ impl Chart {
             }
             _ => {}
         }
+        match self.prompts.last_mut() {
+            Some(prompt) => prompt.totals.take(entry),
+            None => self.before.take(entry),
+        }
+    }
+
+    /// Returns the totals of all turns.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let mut all = self.before;
+        self.prompts.iter().for_each(|prompt| all.add(&prompt.totals));
+        all
+    }
+
+    /// Returns the totals of a turn.
+    #[must_use]
+    pub fn turn_totals(&self, turn: u64) -> Totals {
+        let index = usize::try_from(turn.saturating_sub(self.first_turn)).unwrap_or(usize::MAX);
+        self.prompts.get(index).map(|prompt| prompt.totals).unwrap_or_default()
+    }
+
+    /// Returns the title: what the session or its program calls it, or else the first prompt, or else its key or id.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        let session = self.session.as_ref();
+        let label = session.and_then(|it| it.label.as_deref());
+        let texts = || self.prompts.iter().map(|it| it.text.as_str()).filter(|it| !it.is_empty());
+        let prompt = || texts().find(|text| !is_command(text)).or_else(|| texts().next());
+        let key = || session.and_then(|it| it.key.as_deref());
+        let id = || session.map(|it| it.id.as_str()).filter(|id| !id.is_empty());
+        label.or_else(prompt).or_else(key).or_else(id)
     }
 
     fn step(&mut self, tokens: u64, kind: StepKind) {
@@ -176,6 +215,7 @@ impl Chart {
         self.is_counted &= by_model;
         self.now += match item {
             Item::Text { role, text } => weigh(&Message::text(*role, text)),
+            Item::Injected { text, .. } => weigh(&Message::text(Role::User, text)),
             Item::Thinking(text) => weigh(&Message::text(Role::Assistant, text)),
             Item::Call { name, input, .. } => {
                 weigh(&Message::text(Role::Assistant, &format!("{name} {input}")))

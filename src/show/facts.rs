@@ -56,12 +56,17 @@ pub fn media(block: &Block<'_>) -> Media {
 pub fn session(object: &Object<'_>) -> Session {
     let string = |name: &str| object.string(name).map(Cow::into_owned).filter(|it| !it.is_empty());
     let parent = object.get("parent").and_then(|raw| Object::parse(raw).ok());
+    let source = object.get("source").and_then(|raw| Object::parse(raw).ok());
+    let of_source = |name: &str| source.as_ref()?.string(name).map(Cow::into_owned);
     Session {
         id: string("id").unwrap_or_default(),
         key: string("key"),
         label: string("label"),
         created: string("created").and_then(|text| time::of_text(&text)),
         parent: parent.and_then(|it| it.string("session").map(Cow::into_owned)),
+        dialect: of_source("dialect"),
+        directory: of_source("cwd"),
+        agent: of_source("agent"),
     }
 }
 

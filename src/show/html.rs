@@ -4,10 +4,12 @@
 //! web and mail addresses are kept. In addition, a content security policy makes browsers block scripts and external
 //! resources.
 
+use super::acts::{self, Act, Todo};
 use super::chart::{Chart, Prompt};
 use super::code::{self, CodePart};
 use super::edit::{self, DiffKind, DiffLine, Edit};
 use super::emphasis::Marked;
+use super::injections::Injections;
 use super::markdown::{DIALECT, MAX_PARSED, call_line};
 use super::words::{self, clean, html};
 use super::{CallOutcome, Item, Media, ShowOptions, ShownEntry, facts, hosted, language, plot};
@@ -26,6 +28,7 @@ const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 /// A page that is written entry by entry.
 pub struct Page<'o, W> {
     options: &'o ShowOptions,
+    chart: &'o Chart,
     out: W,
     /// The main language of the page.
     language: &'static str,
@@ -35,6 +38,8 @@ pub struct Page<'o, W> {
     speaker: Option<Role>,
     /// The record whose marks were last shown.
     marked: Option<String>,
+    /// Text of programs that is not written yet.
+    injections: Injections,
 }
 
 impl<'o, W: Write> Page<'o, W> {
@@ -45,20 +50,19 @@ impl<'o, W: Write> Page<'o, W> {
     pub fn begin(
         options: &'o ShowOptions,
         name: &str,
-        chart: &Chart,
+        chart: &'o Chart,
         mut out: W,
     ) -> io::Result<Page<'o, W>> {
-        let of_session = chart.session.as_ref().and_then(|session| {
-            let own = session.label.clone().or(session.key.clone());
-            own.or_else(|| Some(session.id.clone()).filter(|id| !id.is_empty()))
-        });
-        let title = html(&printable(of_session.as_deref().unwrap_or(name)));
+        let name = chart.title().unwrap_or(name);
+        let title = html(&printable(name));
         let facts = chart.session.as_ref().map(|it| words::session(it, &options.zone));
         let mut facts = facts.unwrap_or_default();
+        facts.retain(|fact| fact != name);
         facts.push(match chart.first_turn {
             0 | 1 => words::plural(chart.turn, "turn"),
             first => format!("turns {first} to {}", chart.turn),
         });
+        facts.extend(chart.totals().facts());
         let facts = html(&printable(&facts.join(" · ")));
         let language = chart.languages.main();
         write!(
@@ -72,12 +76,14 @@ impl<'o, W: Write> Page<'o, W> {
         let skips_session = chart.session.is_some();
         Ok(Page {
             options,
+            chart,
             out,
             language,
             skips_session,
             in_turn: false,
             speaker: None,
             marked: None,
+            injections: Injections::default(),
         })
     }
 
@@ -86,6 +92,7 @@ impl<'o, W: Write> Page<'o, W> {
     /// # Errors
     /// If it cannot be written.
     pub fn end(mut self) -> io::Result<()> {
+        self.write_injections()?;
         self.close_turn()?;
         self.out.write_all(b"</main>\n</body>\n</html>\n")
     }
@@ -95,6 +102,11 @@ impl<'o, W: Write> Page<'o, W> {
     /// # Errors
     /// If it cannot be written.
     pub fn show(&mut self, entry: &ShownEntry) -> io::Result<()> {
+        if let Item::Injected { name, text } = &entry.item {
+            let is_full = self.injections.push(name, text);
+            return if is_full { self.write_injections() } else { Ok(()) };
+        }
+        self.write_injections()?;
         if let Some(note) = words::note(entry) {
             return self.note(&note, entry.time);
         }
@@ -132,6 +144,9 @@ impl<'o, W: Write> Page<'o, W> {
             }
             Item::Call { name, input, is_answered, .. } => {
                 self.ensure_speaker(Role::Assistant, entry)?;
+                if let Some(act) = acts::read(input) {
+                    return self.act(name, &act, back);
+                }
                 let line = call_line(name, input, *is_answered);
                 let body = edit::read(input)
                     .map_or_else(|| pre(&facts::members(input)), |edit| diff(&edit));
@@ -172,6 +187,9 @@ impl<'o, W: Write> Page<'o, W> {
     fn turn(&mut self, number: u64, time: Option<i64>) -> io::Result<()> {
         self.close_turn()?;
         self.in_turn = true;
+        let facts = self.chart.turn_totals(number).facts().join(" · ");
+        let facts =
+            if facts.is_empty() { facts } else { format!(" <small>{}</small>", html(&facts)) };
         let time = time.map(|time| {
             let exact = Timestamp::from_microsecond(time).unwrap_or(Timestamp::UNIX_EPOCH);
             let local = words::when(time, &self.options.zone);
@@ -179,7 +197,7 @@ impl<'o, W: Write> Page<'o, W> {
         });
         writeln!(
             self.out,
-            "<section class=\"turn\" id=\"turn-{number}\">\n<h2><a href=\"#turn-{number}\">Turn {number}</a>{}</h2>",
+            "<section class=\"turn\" id=\"turn-{number}\">\n<h2><a href=\"#turn-{number}\">Turn {number}</a>{facts}{}</h2>",
             time.unwrap_or_default()
         )
     }
@@ -258,6 +276,37 @@ impl<'o, W: Write> Page<'o, W> {
         result.media.iter().try_for_each(|media| writeln!(self.out, "{}", picture(media)))
     }
 
+    /// Writes a call that is shown as what it is. To-do lists and plans are not folded.
+    fn act(&mut self, name: &str, act: &Act, back: &str) -> io::Result<()> {
+        let line = format!("→ {}", acts::line(name, act));
+        let shown = html(&printable(&line));
+        match act {
+            Act::Todos(todos) => {
+                writeln!(
+                    self.out,
+                    "<div class=\"call{back}\">\n<p>{shown}</p>\n<ul class=\"todos\">"
+                )?;
+                for Todo { state, text } in todos {
+                    let (mark, name) = (html(state.mark()), state.name());
+                    let text = html(&printable(text));
+                    writeln!(
+                        self.out,
+                        "<li class=\"{state:?}\"><span aria-hidden=\"true\">{mark}</span> <span dir=\"auto\">{text}</span> <small>{name}</small></li>"
+                    )?;
+                }
+                writeln!(self.out, "</ul>\n</div>")
+            }
+            Act::Plan(text) => {
+                let body = self.prose(text);
+                writeln!(self.out, "<div class=\"call{back}\">\n<p>{shown}</p>\n{body}\n</div>")
+            }
+            Act::Agent { prompt, .. } => {
+                let body = self.prose(prompt);
+                self.fold(&format!("call{back}"), &line, &body)
+            }
+        }
+    }
+
     fn note(&mut self, note: &words::Note, time: Option<i64>) -> io::Result<()> {
         // The next message gets a heading again.
         self.close_speaker()?;
@@ -269,6 +318,13 @@ impl<'o, W: Write> Page<'o, W> {
             self.fold("summary", "text of the summary", &body)?;
         }
         writeln!(self.out, "</aside>")
+    }
+
+    /// Writes the text of programs since the last entry.
+    fn write_injections(&mut self) -> io::Result<()> {
+        let Some(own) = self.injections.take() else { return Ok(()) };
+        self.close_speaker()?;
+        self.fold("injected", &own.line(), &pre(&own.text()))
     }
 
     /// Writes a folded part; `summary` is plain text, `body` is HTML.

@@ -5,9 +5,11 @@
 //! and so is anything that would load an image. Tool inputs and results are folded, in fences longer than any
 //! that they contain.
 
+use super::acts::{self, Act, Todo, TodoState};
 use super::chart::Prompt;
 use super::edit::{self, Edit};
 use super::emphasis::is_escaped;
+use super::injections::Injections;
 use super::words::{self, clean, html};
 use super::{CallOutcome, Item, ShowOptions, ShownEntry, facts, hosted};
 use crate::json;
@@ -34,13 +36,16 @@ pub struct Markdown<'o, W> {
     speaker: Option<Role>,
     /// The record whose marks were last shown.
     marked: Option<String>,
+    /// Text of programs that is not written yet.
+    injections: Injections,
 }
 
 impl<'o, W: Write> Markdown<'o, W> {
     /// Returns a writer of Markdown for `out`.
     pub fn new(options: &'o ShowOptions, out: W) -> Markdown<'o, W> {
         let (is_begun, has_index) = (false, false);
-        Markdown { options, out, is_begun, has_index, speaker: None, marked: None }
+        let injections = Injections::default();
+        Markdown { options, out, is_begun, has_index, speaker: None, marked: None, injections }
     }
 
     /// Writes an entry. The list of all prompts precedes the first entry that is not a session header.
@@ -48,6 +53,11 @@ impl<'o, W: Write> Markdown<'o, W> {
     /// # Errors
     /// If it cannot be written.
     pub fn show(&mut self, entry: &ShownEntry, prompts: &[Prompt]) -> io::Result<()> {
+        if let Item::Injected { name, text } = &entry.item {
+            let is_full = self.injections.push(name, text);
+            return if is_full { self.write_injections() } else { Ok(()) };
+        }
+        self.write_injections()?;
         if !matches!(entry.item, Item::Session(_)) && !std::mem::replace(&mut self.has_index, true)
         {
             self.index(prompts)?;
@@ -64,7 +74,11 @@ impl<'o, W: Write> Markdown<'o, W> {
             Item::Turn(number) => {
                 self.speaker = None;
                 let heading = self.turn(*number, entry.time);
-                self.block(&format!("## {heading}"))
+                self.block(&format!("## {heading}"))?;
+                let first = prompts.first().map_or(0, |prompt| prompt.turn);
+                let index = usize::try_from(number.saturating_sub(first)).unwrap_or(usize::MAX);
+                let own = prompts.get(index);
+                self.facts(&own.map(|prompt| prompt.totals.facts()).unwrap_or_default())
             }
             Item::Reply(reply) => {
                 self.begin_speaker(Role::Assistant)?;
@@ -82,6 +96,9 @@ impl<'o, W: Write> Markdown<'o, W> {
             }
             Item::Call { name, input, is_answered, .. } => {
                 self.ensure_speaker(Role::Assistant, entry)?;
+                if let Some(act) = acts::read(input) {
+                    return self.act(name, &act);
+                }
                 let body = edit::read(input).map_or_else(
                     || fenced(&facts::members(input), "text"),
                     |edit| fenced(&diff(&edit), "diff"),
@@ -111,6 +128,21 @@ impl<'o, W: Write> Markdown<'o, W> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Writes what is not written yet.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn end(&mut self) -> io::Result<()> {
+        self.write_injections()
+    }
+
+    /// Writes the text of programs since the last entry.
+    fn write_injections(&mut self) -> io::Result<()> {
+        let Some(own) = self.injections.take() else { return Ok(()) };
+        self.speaker = None;
+        self.fold(&own.line(), &fenced(&own.text(), "text"))
     }
 
     /// Writes a list of the prompts with links to their turns.
@@ -167,6 +199,30 @@ impl<'o, W: Write> Markdown<'o, W> {
         let facts = facts.join(" · ");
         self.fold(&format!("← {facts}"), &fenced(&result.text, "text"))?;
         result.media.iter().try_for_each(|media| self.facts(&[words::media(media)]))
+    }
+
+    /// Writes a call that is shown as what it is. To-do lists and plans are not folded.
+    fn act(&mut self, name: &str, act: &Act) -> io::Result<()> {
+        let line = format!("→ {}", acts::line(name, act));
+        match act {
+            Act::Todos(todos) => {
+                self.block(&inline(&line))?;
+                let line = |todo: &Todo| {
+                    let mark = if todo.state == TodoState::Done { 'x' } else { ' ' };
+                    let state = match todo.state {
+                        TodoState::Open | TodoState::Done => String::new(),
+                        state => format!(" ({})", state.name()),
+                    };
+                    format!("- [{mark}] {}{state}", inline(&todo.text))
+                };
+                self.block(&todos.iter().map(line).collect::<Vec<_>>().join("\n"))
+            }
+            Act::Plan(text) => {
+                self.block(&inline(&line))?;
+                self.block(&quoted(text))
+            }
+            Act::Agent { prompt, .. } => self.fold(&line, &quoted(prompt)),
+        }
     }
 
     fn note(&mut self, note: &words::Note, time: Option<i64>) -> io::Result<()> {

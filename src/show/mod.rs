@@ -8,6 +8,7 @@
 //! Control characters and characters that change the text direction are escaped before they reach the output, and
 //! each format escapes text that would be taken for its markup.
 
+mod acts;
 pub mod chart;
 mod code;
 pub mod edit;
@@ -17,12 +18,14 @@ pub mod html;
 mod inline;
 mod facts;
 mod hosted;
+mod injections;
 mod language;
 pub mod markdown;
 mod plot;
 pub mod render;
 pub mod stream;
 mod table;
+pub mod totals;
 pub mod text;
 pub mod walk;
 mod words;
@@ -127,6 +130,13 @@ pub enum Item {
         /// The text.
         text: String,
     },
+    /// Text in a message of the user that a program wrote.
+    Injected {
+        /// The name of the text, such as `system reminder`.
+        name: String,
+        /// The text.
+        text: String,
+    },
     /// The model's thinking.
     Thinking(String),
     /// A tool call.
@@ -196,6 +206,12 @@ pub struct Session {
     pub created: Option<i64>,
     /// The session that it was forked from.
     pub parent: Option<String>,
+    /// The dialect of the program that wrote it, if another program did.
+    pub dialect: Option<String>,
+    /// The directory in which that program ran.
+    pub directory: Option<String>,
+    /// The id of the subagent whose transcript it is.
+    pub agent: Option<String>,
 }
 
 /// The model, token counts and outcome of a reply.
@@ -375,12 +391,16 @@ pub fn show(
     match format {
         Format::Text => {
             let mut text = text::TextWriter::new(options, out);
-            read(&mut |entry| text.show(entry))
+            let notes = read(&mut |entry| text.show(entry))?;
+            text.end().context("cannot write '<stdout>'")?;
+            Ok(notes)
         }
         Format::Markdown => {
             let mut markdown = markdown::Markdown::new(options, out);
             let chart = chart(&read)?;
-            read(&mut |entry| markdown.show(entry, &chart.prompts))
+            let notes = read(&mut |entry| markdown.show(entry, &chart.prompts))?;
+            markdown.end().context("cannot write '<stdout>'")?;
+            Ok(notes)
         }
         Format::Html => {
             let chart = chart(&read)?;

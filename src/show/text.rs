@@ -1,13 +1,17 @@
 //! Writes entries as text for a terminal.
 
+use super::acts::{self, Act, Todo};
 use super::edit::{self, DiffKind, DiffLine};
+use super::injections::Injections;
 use super::markdown::MAX_PARSED;
 use super::render::{MarkdownLayout, render};
+use super::totals::Totals;
 use super::words::{self, clean};
 use super::wrap::{chop, cut, expand_tabs, width, wrap};
 use super::{CallOutcome, Item, ShowOptions, ShownEntry, facts, hosted};
 use crate::estimate::report::grouped;
 use crate::hosted::HostedAct;
+use crate::injected;
 use crate::json::{self, Object};
 use crate::printable::{printable, printable_json};
 use crate::record::content::Role;
@@ -45,6 +49,10 @@ pub struct TextWriter<'o, W> {
     marked: Option<String>,
     /// The last output, if no blank line follows it yet.
     last: Last,
+    /// Text of programs that is not written yet.
+    injections: Injections,
+    /// The totals of the current turn.
+    totals: Totals,
 }
 
 /// The kind of the last output, which decides whether a blank line follows it.
@@ -66,7 +74,16 @@ impl<'o, W: Write> TextWriter<'o, W> {
     /// Returns a writer of text for `out`.
     pub fn new(options: &'o ShowOptions, out: W) -> TextWriter<'o, W> {
         let width = options.width.max(NARROWEST);
-        TextWriter { options, out, width, speaker: None, marked: None, last: Last::Gap }
+        TextWriter {
+            options,
+            out,
+            width,
+            speaker: None,
+            marked: None,
+            last: Last::Gap,
+            injections: Injections::default(),
+            totals: Totals::default(),
+        }
     }
 
     /// Writes an entry.
@@ -74,6 +91,15 @@ impl<'o, W: Write> TextWriter<'o, W> {
     /// # Errors
     /// If it cannot be written.
     pub fn show(&mut self, entry: &ShownEntry) -> io::Result<()> {
+        if let Item::Injected { name, text } = &entry.item {
+            let is_full = self.injections.push(name, text);
+            return if is_full { self.write_injections() } else { Ok(()) };
+        }
+        self.write_injections()?;
+        if matches!(entry.item, Item::Turn(_)) {
+            self.end_turn()?;
+        }
+        self.totals.take(entry);
         if let Some(note) = words::note(entry) {
             return self.note(&note, entry.time);
         }
@@ -135,13 +161,36 @@ impl<'o, W: Write> TextWriter<'o, W> {
     /// Starts over for another transcript.
     pub fn restart(&mut self) {
         (self.speaker, self.marked) = (None, None);
+        self.totals = Totals::default();
     }
 
-    /// Flushes the output.
+    /// Writes what belongs to the end of the last turn, and flushes the output.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn end(&mut self) -> io::Result<()> {
+        self.write_injections()?;
+        self.end_turn()?;
+        self.flush()
+    }
+
+    /// Writes the totals of the turn so far.
+    fn end_turn(&mut self) -> io::Result<()> {
+        let facts = std::mem::take(&mut self.totals).facts();
+        if facts.is_empty() {
+            return Ok(());
+        }
+        self.gap()?;
+        let line = format!("── {}", facts.join(" · "));
+        self.rows(style::DIM, 0, &wrap(&line, self.width))
+    }
+
+    /// Writes what is not written yet, and flushes the output.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.write_injections()?;
         self.out.flush()
     }
 
@@ -237,6 +286,17 @@ impl<'o, W: Write> TextWriter<'o, W> {
         self.rows("", 2, &rows)
     }
 
+    /// Writes the text of programs since the last entry: one line or, with `--full`, all of it.
+    fn write_injections(&mut self) -> io::Result<()> {
+        let Some(own) = self.injections.take() else { return Ok(()) };
+        self.gap()?;
+        // The next message gets a heading again.
+        self.speaker = None;
+        let rows = wrap(&printable(&format!("({})", own.line())), self.width - 2);
+        self.rows(style::DIM, 2, &rows)?;
+        if self.options.full { self.verbatim(&own.text()) } else { Ok(()) }
+    }
+
     fn thinking(&mut self, text: &str) -> io::Result<()> {
         self.gap_unless(&[Last::Heading])?;
         if self.options.full {
@@ -255,6 +315,9 @@ impl<'o, W: Write> TextWriter<'o, W> {
         self.gap_unless(&[Last::Call, Last::Heading])?;
         let name = cut(&printable(name), self.width / 2);
         let head = self.paint(style::TOOL, &format!("▸ {name}"));
+        if let Some(act) = acts::read(json) {
+            return self.act(name.as_str(), &act);
+        }
         let line = json::on_one_line(&printable_json(json));
         let room = self.width.saturating_sub(5 + width(&name));
         let edit = edit::read(json);
@@ -272,6 +335,24 @@ impl<'o, W: Write> TextWriter<'o, W> {
                 writeln!(self.out, "  {head}")?;
                 self.members(json)
             }
+        }
+    }
+
+    /// Writes a call that is shown as what it is.
+    fn act(&mut self, name: &str, act: &Act) -> io::Result<()> {
+        self.last = Last::Call;
+        let line = format!("▸ {}", printable(&acts::line(name, act)));
+        self.rows(style::TOOL, 2, &wrap(&line, self.width - 2))?;
+        match act {
+            Act::Todos(todos) => {
+                for Todo { state, text } in todos {
+                    let line = format!("{} {}", state.mark(), printable(text));
+                    self.rows("", 4, &wrap(&line, self.width - 4))?;
+                }
+                Ok(())
+            }
+            Act::Plan(text) => self.wrapped(text),
+            Act::Agent { prompt, .. } => self.folded(prompt, ""),
         }
     }
 
@@ -326,7 +407,11 @@ impl<'o, W: Write> TextWriter<'o, W> {
             self.rows(style, 4, &wrap(&printable(&facts), self.width - 4))?;
         }
         let style = if entry.retracted { style::STRUCK } else { style::DIM };
-        self.folded(&result.text, style)?;
+        let without = injected::without_reminders(&result.text).filter(|_| !self.options.full);
+        self.folded(without.as_ref().unwrap_or(&result.text), style)?;
+        if without.is_some() {
+            self.line(style::DIM, 4, "(added by the program: system reminder)")?;
+        }
         for media in &result.media {
             self.aside(4, &words::media(media))?;
         }
@@ -361,7 +446,10 @@ impl<'o, W: Write> TextWriter<'o, W> {
         (self.speaker, self.last) = (None, Last::Note);
         match &note.body {
             Some(body) if self.options.full => self.prose(body, style::DIM),
-            Some(body) => self.folded(body, style::DIM),
+            Some(body) => {
+                let without = injected::without_reminders(body);
+                self.folded(without.as_ref().unwrap_or(body), style::DIM)
+            }
             None => Ok(()),
         }
     }

@@ -8,6 +8,7 @@ use crate::estimate::{Estimate, Method, Request};
 use crate::finding::{Finding, Place, rules};
 use crate::hosted;
 use crate::id::Id;
+use crate::injected::{self, Part};
 use crate::input::Input;
 use crate::input::lines::Lines;
 use crate::json::{self, Object};
@@ -181,7 +182,13 @@ impl<'v> TranscriptWalk<'v> {
         }
         match &record.body {
             Body::User { content, .. } => {
+                let text = object.string("typed").map(Cow::into_owned);
+                out.extend(text.map(|text| Item::Text { role: Role::User, text }));
+                let from = out.len();
                 self.blocks(content, Role::User, record, is_redacted, out);
+                if let Some(name) = object.string("injected") {
+                    inject(&name, &mut out[from..]);
+                }
             }
             Body::Interrupted { content } => {
                 self.begin_reply(facts::reply(object), out);
@@ -285,6 +292,9 @@ impl<'v> TranscriptWalk<'v> {
         let member = |name: &str| block.member(name);
         match &block.kind {
             BlockKind::Blank => return,
+            BlockKind::Text if role == Role::User => {
+                parts(&block.text().unwrap_or_default(), out);
+            }
             BlockKind::Text => {
                 out.push(Item::Text { role, text: block.text().unwrap_or_default() });
                 let cited = Object::parse(&block.raw).ok().and_then(|it| hosted::citations(&it));
@@ -407,6 +417,28 @@ impl<'v> TranscriptWalk<'v> {
         let weigh = |content: Content<'_>| weigh(&Message::new(Role::User, content));
         let now = short.map_or(0, weigh);
         (Some(shown.clone()), weigh(content.clone()).saturating_sub(now))
+    }
+}
+
+/// Adds the words of the person in a text, and the text of programs, in order.
+fn parts(text: &str, out: &mut Vec<Item>) {
+    out.extend(injected::parts(text).into_iter().map(|part| match part {
+        Part::Typed(text) => Item::Text { role: Role::User, text: text.into_owned() },
+        Part::Program { name, text } => {
+            Item::Injected { name: name.to_owned(), text: text.to_owned() }
+        }
+    }));
+}
+
+/// Turns the text of a message, all of which a program wrote, into injected text.
+fn inject(name: &str, items: &mut [Item]) {
+    for item in items {
+        match item {
+            Item::Text { text, .. } | Item::Injected { text, .. } => {
+                *item = Item::Injected { name: name.to_owned(), text: std::mem::take(text) };
+            }
+            _ => {}
+        }
     }
 }
 

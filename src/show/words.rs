@@ -100,11 +100,23 @@ fn error(it: &Refusal) -> String {
     line
 }
 
+/// Returns the name of the program that writes a dialect.
+pub fn program(dialect: &str) -> &str {
+    match dialect {
+        "claude-code" => "Claude Code",
+        "codex" => "Codex CLI",
+        other => other,
+    }
+}
+
 /// Returns the facts about a session, in order of display.
 pub fn session(it: &Session, zone: &TimeZone) -> Vec<String> {
+    let program = it.dialect.as_deref().map(|dialect| program(dialect).to_owned());
+    let agent = it.agent.as_ref().map(|agent| format!("subagent {agent}"));
     let created = it.created.map(|time| when(time, zone));
     let parent = it.parent.as_ref().map(|parent| format!("forked from {parent}"));
-    let all = [Some(it.id.clone()), it.key.clone(), it.label.clone(), created, parent];
+    let key = it.key.clone().filter(|key| *key != it.id);
+    let all = [Some(it.id.clone()), key, it.label.clone(), program, agent, created, parent];
     all.into_iter().flatten().filter(|it| !it.is_empty()).collect()
 }
 

@@ -3,6 +3,7 @@
 
 pub mod browser;
 mod follow;
+mod injected;
 mod markdown;
 mod output;
 
@@ -91,7 +92,7 @@ fn a_call_that_claw0_recorded_twice_is_shown_once() {
     show(&records.concat(), &["--width", "40"]).success().stderr("").stdout(
         "── turn 1 ──────────────────────────────\n\nuser\n  q\n\nassistant\n  look\n\n  \
          ▸ f {\"n\":\"c1\"}\n  ▸ f {\"n\":\"c2\"}\n\n  ◂ f {\"n\":\"c1\"}\n    r1\n\n  \
-         ◂ f {\"n\":\"c2\"}\n    r2\n",
+         ◂ f {\"n\":\"c2\"}\n    r2\n\n── 2 calls\n",
     );
 }
 
@@ -104,7 +105,7 @@ fn a_result_before_its_call_is_shown_in_file_order() {
         "  ◂ result of call c1, without a call\n  before it\n    r1\n\n── turn 1 \
          ──────────────────────────────\n\nuser\n  q\n\nassistant\n  look\n\n  \
          ▸ f {\"n\":\"c1\"}\n    (the result is above)\n\nassistant\n  done\n\n  \
-         ▸ f {\"n\":\"c2\"}\n",
+         ▸ f {\"n\":\"c2\"}\n\n── 2 calls\n",
     );
 }
 

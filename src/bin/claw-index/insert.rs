@@ -6,7 +6,9 @@ use crate::retract;
 use crate::session::{Session, Turn, rows_of};
 use clawutils::compact::details::Access;
 use clawutils::finding::Finding;
-use clawutils::index::rows::{CheckpointRow, CompactionRow, FailureRow, MessageRow, UsageRow};
+use clawutils::index::rows::{
+    CheckpointRow, CompactionRow, FailureRow, MessageRow, PROGRAM, UsageRow,
+};
 use clawutils::usage::Counts;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 use std::collections::HashSet;
@@ -138,6 +140,10 @@ impl<'c> Inserter<'c> {
             message.tool_result,
             message.raw,
         ])?;
+        // What a program added is not a message of the conversation, and no search finds it.
+        if message.role == PROGRAM {
+            return Ok(());
+        }
         session.texts.push(row, &message.searched());
         if session.texts.is_full() {
             self.texts(session)?;

@@ -147,7 +147,7 @@ pub fn delete(database: &Connection, key: &str) -> rusqlite::Result<()> {
 fn delete_texts(database: &Connection, range: [i64; 2]) -> rusqlite::Result<()> {
     let mut select = database.prepare(
         "SELECT row, content, thinking, tool_name, tool_input, tool_result FROM messages \
-        WHERE row BETWEEN ? AND ?",
+        WHERE row BETWEEN ? AND ? AND role <> 'program'",
     )?;
     let mut delete = database
         .prepare("INSERT INTO messages_fts (messages_fts, rowid, text) VALUES ('delete', ?, ?)")?;

@@ -79,9 +79,9 @@ fn names(entries: &[SessionEntry]) -> anyhow::Result<Exit> {
 }
 
 fn row(entry: &SessionEntry, agents: usize) -> String {
-    let SessionEntry { id, agent, key, label, records, active, .. } = entry;
-    let label = if label.is_empty() { String::new() } else { format!(" ({label})") };
-    format!("{id:12}  {agent:agents$}  {}  {records:5}  {key}{label}", short(*active))
+    let SessionEntry { id, agent, key, records, active, .. } = entry;
+    let title = if entry.title().is_empty() { "" } else { &format!(" ({})", entry.title()) };
+    format!("{id:12}  {agent:agents$}  {}  {records:5}  {key}{title}", short(*active))
         .trim_end()
         .to_owned()
 }
@@ -93,6 +93,7 @@ pub(super) fn members(entry: &SessionEntry, is_current: bool) -> Members {
         .string("agent", &entry.agent)
         .string("key", &entry.key)
         .string("label", &entry.label)
+        .string("title", entry.title())
         .string("created_at", &time::to_text(entry.created))
         .string("last_active", &time::to_text(entry.active))
         .number("message_count", entry.records)

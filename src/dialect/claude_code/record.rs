@@ -4,7 +4,8 @@ use crate::dialect::blocks::{only_quoted, parts, text, user};
 use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{RecordSource, Translation};
-use crate::dialect::writer::{Block, Content, Reply, Usage};
+use crate::dialect::writer::{Author, Block, Content, Reply, Usage};
+use crate::injected;
 use crate::json;
 use crate::json::outline::Value;
 use std::borrow::Cow;
@@ -112,29 +113,33 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Writes the header of the session, from the first record that names it.
-pub fn header(line: SourceLine<'_>, out: &mut Translation<'_>) {
+/// Writes the header of the session, from the first record that names it. `title` is what the program calls the session.
+pub fn header(line: SourceLine<'_>, title: Option<&str>, out: &mut Translation<'_>) {
     let own = line.value;
     let ts = own.get("timestamp").map(Time::Text);
     let id = Some(own.string("sessionId").unwrap_or_default());
     let source = RecordSource { line, id, ts };
     out.record(&source, 1, "session")
         .string("key", &source.first_id())
+        .optional("label", title.map(json::quote).as_deref())
         .optional("created", own.get("timestamp"))
         .object("source", |it| {
             it.string("dialect", "claude-code")
                 .optional("version", own.get("version"))
-                .optional("cwd", own.get("cwd"));
+                .optional("cwd", own.get("cwd"))
+                .optional("agent", own.get("agentId").filter(|_| own.is_true("isSidechain")));
         });
 }
 
 /// Writes a record that is not part of a reply.
 pub fn write(record: &Record<'_>, source: &RecordSource<'_>, out: &mut Translation<'_>) {
     match (record.kind, record.content()) {
-        (Some("\"user\""), Some(content)) => user(source, Some(content), out),
+        (Some("\"user\""), Some(content)) => user(source, Some(content), &author(record), out),
         (Some("\"attachment\""), _) => match attachment(record.line.value) {
             Some(blocks) => {
-                out.record(source, 1, "user").content("content", &Content::Blocks(blocks));
+                let author = author_of_attachment(record.line.value);
+                let content = Content::Blocks(blocks);
+                out.record(source, 1, "user").author(&author).content("content", &content);
             }
             None => out.imported(source),
         },
@@ -260,6 +265,39 @@ pub fn call_id(message: Option<&str>, request: Option<&str>) -> Option<String> {
         Some(request) => [&*message, ":", &*request].concat(),
         None => message.into_owned(),
     })
+}
+
+/// Returns the author of a message: the program if it says so, or if it hides the message.
+fn author<'a>(record: &Record<'a>) -> Author<'a> {
+    let value = record.line.value;
+    let origin = value.object("origin").and_then(|origin| origin.string("kind"));
+    if let Some(kind) = origin.filter(|kind| kind != "human") {
+        return Author::program(injected::name_of_kind(&kind));
+    }
+    if !value.is_true("isMeta") {
+        return Author::default();
+    }
+    let text = record.content().map(text).unwrap_or_default();
+    let name = injected::parts(&text).into_iter().find_map(|part| match part {
+        injected::Part::Program { name, .. } => Some(name),
+        injected::Part::Typed(_) => None,
+    });
+    Author::program(name.unwrap_or("note"))
+}
+
+/// Returns the author of an attachment. A message that was typed while a turn was running is one, too.
+fn author_of_attachment<'a>(record: Value<'a>) -> Author<'a> {
+    let own = record.object("attachment");
+    let text = |name| own.and_then(|own| own.string(name));
+    let kind = text("type").unwrap_or_default();
+    let is_prompt = kind == "queued_command" && text("commandMode").is_none_or(|it| it == "prompt");
+    let prompt = own.and_then(|own| own.member("prompt")).filter(|_| is_prompt).map(text_of_prompt);
+    let typed = prompt.filter(|it| !it.trim().is_empty() && !injected::is_all(it)).map(Cow::Owned);
+    Author { injected: Some(injected::name_of_kind(&kind)), typed }
+}
+
+fn text_of_prompt(prompt: Value<'_>) -> String {
+    injected::typed(&text(prompt)).into_owned()
 }
 
 /// Returns the text blocks that are sent for an attachment, or `None` if it is not sent.

@@ -3,7 +3,8 @@
 use crate::dialect::blocks::{only_quoted, text};
 use crate::dialect::codex::calls::Call;
 use crate::dialect::translation::{IMPORTED, RecordSource, Translation};
-use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
+use crate::dialect::writer::{Author, Block, Content, Reply, ReplyPart, Usage};
+use crate::injected;
 use crate::json::outline::Value;
 use crate::json::write::Members;
 use crate::json::{self, Object};
@@ -124,7 +125,7 @@ pub fn write(
     match item.kind {
         Kind::Prompt | Kind::AgentMessage => {
             let content = item.content.map_or(Content::Blocks(Vec::new()), content);
-            out.record(source, number, "user").content("content", &content);
+            out.record(source, number, "user").author(&author(item)).content("content", &content);
         }
         Kind::Call if facts.call.is_none() => out.more_of_reply(source, number, &parts(item)),
         Kind::Reply | Kind::Call => {
@@ -164,6 +165,19 @@ pub fn is_context(text: &str) -> bool {
     ["<environment_context>", "<user_instructions>", "# AGENTS.md instructions"]
         .iter()
         .any(|begin| text.starts_with(begin))
+}
+
+/// Returns the author of a message, which newer versions state for each part of it.
+fn author<'a>(item: &Item<'a>) -> Author<'a> {
+    if item.kind == Kind::AgentMessage {
+        return Author::program("message from an agent");
+    }
+    let metadata = item.value.object("internal_chat_message_metadata_passthrough");
+    let mut kinds = metadata.into_iter().flat_map(|it| it.list("content_item_kinds"));
+    let mut kinds = kinds.by_ref().filter_map(|kind| json::string(kind.text())).peekable();
+    let first = kinds.peek().map(|kind| injected::name_of_kind(kind));
+    let is_program = kinds.all(|kind| !kind.starts_with("user."));
+    Author { injected: first.filter(|_| is_program), typed: None }
 }
 
 /// Returns the text of a prompt; `None` for other items, and for context that Codex added in the form of user

@@ -2,7 +2,8 @@
 
 use crate::dialect::blocks::only_quoted;
 use crate::dialect::translation::{RecordSource, Translation};
-use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
+use crate::dialect::writer::{Author, Block, Content, Reply, ReplyPart, Usage};
+use crate::injected;
 use crate::json;
 use crate::json::outline::Value;
 use std::borrow::Cow;
@@ -109,9 +110,14 @@ impl<'a> Message<'a> {
     ) -> bool {
         let value = self.value;
         match self.role.and_then(json::string).as_deref() {
-            Some("user" | "custom" | "hookMessage") => {
+            Some(role @ ("user" | "custom" | "hookMessage")) => {
+                let kind = value.string("customType").unwrap_or_else(|| "extension".into());
+                let author = match role {
+                    "user" => Author::default(),
+                    _ => Author::program(injected::name_of_kind(&kind)),
+                };
                 let content = content(self.content);
-                out.record(source, number, "user").content("content", &content);
+                out.record(source, number, "user").author(&author).content("content", &content);
             }
             Some("assistant") => {
                 let (mut reply, has_thinking) = reply(self, source, replay, out);
@@ -127,11 +133,16 @@ impl<'a> Message<'a> {
                     .flag("is_error", value.is_true("isError"));
             }
             Some("bashExecution") if !value.is_true("excludeFromContext") => {
-                out.record(source, number, "user").string("content", &bash_execution(value));
+                let command = value.string("command").unwrap_or_default();
+                let typed = Some(Cow::Owned(format!("!{command}")));
+                let author = Author { injected: Some("command output".into()), typed };
+                let mut record = out.record(source, number, "user");
+                record.author(&author).string("content", &bash_execution(value));
             }
             Some("branchSummary") => {
                 let summary = branch_summary(&value.string("summary").unwrap_or_default());
-                out.record(source, number, "user").string("content", &summary);
+                let mut record = out.record(source, number, "user");
+                record.author(&Author::program("summary")).string("content", &summary);
             }
             // System prompts are not part of the messages.
             Some("bashExecution" | "system") => out.imported(source),

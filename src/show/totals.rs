@@ -1,0 +1,113 @@
+//! The totals of a turn: how long it took, and the tokens and calls in it.
+
+use super::words::plural;
+use super::{Item, ShownEntry};
+use crate::estimate::report::grouped;
+use crate::usage::Counts;
+
+/// The totals of the entries of a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// The time of the first entry, in microseconds since 1970.
+    pub start: Option<i64>,
+    /// The time of the last entry.
+    pub end: Option<i64>,
+    /// The tokens that the provider counted, added up over the requests.
+    pub counts: Counts,
+    /// The number of replies.
+    pub replies: u64,
+    /// The number of tool calls.
+    pub calls: u64,
+    /// The number of failed calls and of refused requests.
+    pub failures: u64,
+}
+
+impl Totals {
+    /// Adds an entry.
+    pub fn take(&mut self, entry: &ShownEntry) {
+        self.start = self.start.or(entry.time);
+        self.end = self.end.max(entry.time);
+        match &entry.item {
+            Item::Reply(reply) => {
+                self.replies += 1;
+                if let Some(counts) = reply.counts {
+                    self.counts = add(self.counts, counts);
+                }
+            }
+            Item::Call { .. } => self.calls += 1,
+            Item::Result(result) => self.failures += u64::from(result.is_error),
+            Item::Error(_) => self.failures += 1,
+            _ => {}
+        }
+    }
+
+    /// Adds the totals of another turn.
+    pub fn add(&mut self, other: &Totals) {
+        self.start = [self.start, other.start].into_iter().flatten().min();
+        self.end = self.end.max(other.end);
+        self.counts = add(self.counts, other.counts);
+        self.replies += other.replies;
+        self.calls += other.calls;
+        self.failures += other.failures;
+    }
+
+    /// Returns the time from the first to the last entry in microseconds.
+    #[must_use]
+    pub fn duration(&self) -> Option<i64> {
+        Some(self.end? - self.start?)
+    }
+
+    /// Returns the facts in order of display.
+    #[must_use]
+    pub fn facts(&self) -> Vec<String> {
+        let duration = self.duration().filter(|micros| *micros >= 1_000_000).map(duration);
+        let mut facts: Vec<String> = duration.into_iter().collect();
+        if self.counts.prompt() > 0 {
+            facts.push(format!("{} in", grouped(self.counts.prompt())));
+            facts.push(format!("{} out", grouped(self.counts.output)));
+        }
+        facts.extend((self.calls > 0).then(|| plural(self.calls, "call")));
+        facts
+    }
+}
+
+fn add(a: Counts, b: Counts) -> Counts {
+    Counts {
+        input: a.input.saturating_add(b.input),
+        cache_read: a.cache_read.saturating_add(b.cache_read),
+        cache_write: a.cache_write.saturating_add(b.cache_write),
+        output: a.output.saturating_add(b.output),
+    }
+}
+
+/// Formats a duration in microseconds with its two largest units.
+#[must_use]
+pub fn duration(micros: i64) -> String {
+    let seconds = micros.max(0) / 1_000_000;
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
+        (0, _, _) => format!("{hours} h {} min", minutes % 60),
+        _ => format!("{days} d {} h", hours % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_two_units() {
+        for (seconds, text) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (61, "1 min 1 s"),
+            (3600, "1 h 0 min"),
+            (90_000, "1 d 1 h"),
+            (-5, "0 s"),
+        ] {
+            assert_eq!(duration(seconds * 1_000_000), text);
+        }
+    }
+}
