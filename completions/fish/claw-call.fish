@@ -27,6 +27,8 @@ off\t'Ask for no cache'
 1h\t'Use the cache with the longer lifetime, an hour at Anthropic, for which writing costs more'"
 complete -c claw-call -l stream -d 'Stream the answer, and show its text as it arrives: on standard error, in FILE, or with - on standard output' -r -F
 complete -c claw-call -l reply -d 'Write the records to FILE instead of standard output' -r -F
+complete -c claw-call -l batch -d 'Send what --queue has stored in subdirectories of DIR as batches, and wait for the answers' -r -f -a "(__fish_complete_directories)"
+complete -c claw-call -l poll -d 'Pause before looking again whether the batches have ended, in seconds' -r -f
 complete -c claw-call -l classify -d 'Classify an answer with HTTP status STATUS whose body is the input, without sending anything' -r -f
 complete -c claw-call -l failures -d 'File with further rows for the failure table' -r -F
 complete -c claw-call -l header -d 'Header of the answer to classify, as \'name: value\'; may be repeated' -r -f
@@ -37,6 +39,7 @@ complete -c claw-call -l max-cost -d 'Refuse a call that would take the session 
 complete -c claw-call -l spent -d 'Transcript whose calls count towards the limits; may be repeated (default: CLAW_SESSION)' -r -F
 complete -c claw-call -l record -d 'Record each exchange with the provider in directory DIR' -r -f -a "(for word in (commandline -opc)[2..]; claw-session history --ids -n 1000 -- $word 2>/dev/null; and break; end)"
 complete -c claw-call -l replay -d 'Answer from the recordings in directory DIR, without a network connection' -r -f -a "(__fish_complete_directories)"
+complete -c claw-call -l queue -d 'Answer from the recordings in directory DIR, and queue a request that has no answer there for --batch' -r -f -a "(__fish_complete_directories)"
 complete -c claw-call -l recording -d 'Begin with recording N of a request that was recorded several times' -r -f
 complete -c claw-call -l key-file -d 'File with the API key, readable only by its owner' -r -F
 complete -c claw-call -l key-cmd -d 'Shell command that prints the API key' -r -f -a "(__fish_complete_command)"

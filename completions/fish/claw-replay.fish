@@ -97,6 +97,7 @@ complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l turns -
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l compare -d 'Comparison: exact, calls, calls-and-inputs, or a shell command that gets both replies' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l repeat -d 'Request each reply N times' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l pass-rate -d 'Share of the N replies that must pass, from 0 to 1' -r -f
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l poll -d 'Pause before looking again whether the batches have ended, in seconds (default: 60)' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l system -d 'File with the system prompt' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l tools -d 'File with a JSON array of tool definitions, or directory of tools' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l provider -d 'Provider to call (default: the one whose key is in the environment, else anthropic)' -r -f -a "anthropic\t'The Anthropic Messages API'
@@ -142,7 +143,7 @@ complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l beta -d
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l timeout -d 'Longest wait for the answer to begin, and for each piece of it, in seconds' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l max-retries -d 'Maximum number of retries when the provider is busy, broken or unreachable' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l max-wait -d 'Longest wait to accept if the provider asks for one, in seconds' -r -f
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l deadline -d 'Time limit for each call, in seconds, with all retries and waits' -r -f
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l deadline -d 'Time limit for each call, in seconds, with all retries and waits; with --batch, for all answers together' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l glob -d 'Pattern for the names of files in directories, or for their paths if it has a slash; may be repeated' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l files-from -d 'File with further paths, one per line; `-` is standard input' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l shard -d 'Divide the transcripts into N parts, and work only on part K' -r -f
@@ -156,6 +157,8 @@ json\t'One JSON object per diagnostic'"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l update -d 'Make the new replies the expected ones; those that differ are written to a file beside each transcript'
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l batch -d 'Send the requests through the provider\'s batch service, at half the price, and wait for hours; the answers are kept beside the file of --state'
+complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l resend -d 'Send again what has failed or expired in a batch'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l stream -d 'Request streamed answers, as a turn with --stream does'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l insecure-http -d 'Allow plain HTTP to other machines; the key is sent unencrypted'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l detect-truncation -d 'Treat an answer from Ollama as an overflow if it reports far fewer prompt tokens than estimated'

@@ -48,6 +48,7 @@ complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "status" -
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "fork" -d 'Copy a session or its beginning into a new session, and print the id of the copy'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "import" -d 'Import transcripts of other programs, and print the ids of their sessions'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "export" -d 'Write a session in the form of another program'
+complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "carry" -d 'Write a session for another program, and print the command that resumes it'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "repair" -d 'Repair sessions of other programs, so that those programs can go on with them'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "delete" -d 'Delete a session, and print the path of its transcript'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "expire" -d 'Delete sessions beyond a limit of age or number, and print the paths of their transcripts'
@@ -169,7 +170,8 @@ complete -c claw-session -n "__fish_claw_session_using_subcommand import" -l fro
 claude-code\t'Project files of Claude Code'
 codex\t'Rollout files of Codex CLI'
 openai\t'Messages for OpenAI\'s API or a compatible one'
-gemini\t'Contents for Gemini\'s API'"
+gemini\t'Contents for Gemini\'s API'
+gemini-cli\t'Chats of Gemini CLI'"
 complete -c claw-session -n "__fish_claw_session_using_subcommand import" -l leaf -d 'In a transcript of another program that has branches, read the branch that ends with record ID' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand import" -l label -d 'Label of the new session (default: the name that the other program gave it)' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand import" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
@@ -184,6 +186,7 @@ complete -c claw-session -n "__fish_claw_session_using_subcommand import" -l pro
 complete -c claw-session -n "__fish_claw_session_using_subcommand import" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l to -d 'The form to write' -r -f -a "pi\t'A session of pi, OpenClaw or GoClaw, in version 3'
 claude-code\t'A project file of Claude Code'
+codex\t'A rollout file of Codex CLI'
 openai\t'The body of a request to OpenAI\'s API, without a model'"
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l agent -d 'Agent that the sessions belong to' -r -f
@@ -195,6 +198,19 @@ json\t'One JSON object per diagnostic'"
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l to -d 'Program that is to go on with it' -r -f -a "claude-code\t'Claude Code, in CLAUDE_CONFIG_DIR or ~/.claude'
+codex\t'Codex CLI, in CODEX_HOME or ~/.codex'
+pi\t'pi, in PI_CODING_AGENT_DIR or ~/.pi/agent'"
+complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
+complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l agent -d 'Agent that the sessions belong to' -r -f
+complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l store -d 'Keep the index that claw-index queries up to date (sqlite), or keep only transcripts (jsonl)' -r -f -a "jsonl\t'Only transcripts'
+sqlite\t'Transcripts, and an index of them in a SQLite database'"
+complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l store-path -l db -d 'Database of the index (default: index.db beside the sessions of the workspace)' -r -F
+complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
+json\t'One JSON object per diagnostic'"
+complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
+complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l profile -d 'Profile of the configuration file to use' -r -f
+complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l agent -d 'Agent that the sessions belong to' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand repair" -l store -d 'Keep the index that claw-index queries up to date (sqlite), or keep only transcripts (jsonl)' -r -f -a "jsonl\t'Only transcripts'
@@ -265,5 +281,6 @@ complete -c claw-session -n "__fish_claw_session_using_subcommand history" -a "(
 complete -c claw-session -n "__fish_claw_session_using_subcommand status" -a "(claw-session list --names 2>/dev/null)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand fork" -a "(claw-session list --names 2>/dev/null)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -a "(claw-session list --names 2>/dev/null)"
+complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -a "(claw-session list --names 2>/dev/null)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand delete" -a "(claw-session list --names 2>/dev/null)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand lock" -a "(claw-session list --names 2>/dev/null)"

@@ -234,6 +234,7 @@ impl Exported {
     fn take_names(&mut self, record: &Object<'_>) {
         match record.string("type").as_deref() {
             Some("session") => {
+                self.title = record.string("label").map(Cow::into_owned);
                 if let Some(id) = record.string("id") {
                     self.id = id.into_owned();
                 }
