@@ -14,6 +14,10 @@ use crate::exec::tools;
 const WORK: &str = "n=$(sed 's/[^0-9]//g'); i=0
     while test $i -lt 20; do echo \"step $i of $n: compiled the module that has number $i\"; i=$((i+1)); done";
 
+/// Compacts the session.
+const COMPACT: &str =
+    "claw-rebuild --meta -- s.jsonl | claw-compact --record | claw-append -- s.jsonl";
+
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
 /// Returns a sandbox with a tool and a system prompt of about 1200 tokens.
@@ -64,7 +68,6 @@ fn assert_paid_once(totals: Totals) {
 #[test]
 fn audit_40_forty_turns_with_tools_and_a_compaction_are_paid_once() {
     let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
-    let compact = "claw-rebuild --meta -- s.jsonl | claw-compact --record | claw-append -- s.jsonl";
     for turn in 1..=40 {
         script(&provider, turn);
         let cmd = program(&sandbox, &provider, "claw-turn").env("CLAW_WINDOW", "40000");
@@ -72,7 +75,7 @@ fn audit_40_forty_turns_with_tools_and_a_compaction_are_paid_once() {
             cmd.args(["--no-checkpoint", "--no-guard", "--tools", "box", "-m", &prompt(turn)]);
         cmd.arg("s.jsonl").assert().success();
         if turn == 25 {
-            let cmd = sandbox.sh(compact).envs(provider.env()).env_remove("CLAW_CACHE");
+            let cmd = sandbox.sh(COMPACT).envs(provider.env()).env_remove("CLAW_CACHE");
             cmd.env("CLAW_WINDOW", "40000").assert().success();
         }
     }
@@ -130,22 +133,29 @@ fn audit_40_openais_cache_is_found_by_the_key_of_the_session() {
     sandbox.write("ca.pem", signer.pem());
     let front = Front::tls(&provider, signer.server("api.openai.com"));
     let proxy = Proxy::to(front.address());
-    for turn in 1..=12 {
-        script(&provider, turn);
-        let cmd = sandbox.cmd("claw-turn").env("OPENAI_API_KEY", "test-key-1");
+    let openai = |cmd: Cmd| {
+        let cmd = cmd.env("OPENAI_API_KEY", "test-key-1").env("CLAW_WINDOW", "40000");
         let cmd = cmd.env("CLAW_PROVIDER", "openai").env("CLAW_MODEL", "gpt-5.2");
         let cmd = cmd.env("CLAW_SYSTEM", "system").env("CLAW_CA", sandbox.path("ca.pem"));
-        let cmd = cmd.env("HTTPS_PROXY", proxy.url()).env_remove("NO_PROXY");
-        let cmd = cmd.args(["--no-checkpoint", "--tools", "box", "-m", &prompt(turn), "s.jsonl"]);
-        cmd.assert().success();
+        cmd.env("HTTPS_PROXY", proxy.url()).env_remove("NO_PROXY")
+    };
+    for turn in 1..=40 {
+        script(&provider, turn);
+        let cmd = openai(sandbox.cmd("claw-turn")).args(["--no-checkpoint", "--no-guard"]);
+        cmd.args(["--tools", "box", "-m", &prompt(turn), "s.jsonl"]).assert().success();
+        if turn == 25 {
+            openai(sandbox.sh(COMPACT)).assert().success();
+        }
     }
     provider.all_legal();
     let requests = provider.requests();
     let key = |at: usize| requests[at].json.as_ref().map(|it| it["prompt_cache_key"].clone());
     assert!(key(0).is_some_and(|key| key.as_str().is_some_and(|key| key.len() == 16)));
-    assert!((1..requests.len()).all(|at| key(at) == key(0)));
+    let with_key = (1..requests.len()).filter(|at| key(*at) == key(0)).count();
+    assert_eq!((requests.len(), with_key), (61, 59), "all but the summary");
     let tokens = provider.cache_totals().tokens;
-    assert!(tokens.read as f64 >= 0.75 * tokens.prompt as f64, "{tokens:?}");
+    let share = tokens.read as f64 / tokens.prompt as f64;
+    assert!(share >= 0.9, "{:.1} % from the cache: {tokens:?}", share * 100.0);
 }
 
 fn refuses_marks(body: &Value) -> Option<Step> {
