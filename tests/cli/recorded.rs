@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use assert_cmd::assert::Assert;
+use clawutils::usage::Counts;
 use predicates::str::contains;
 use serde_json::{Map, Value, json};
 
@@ -73,6 +74,15 @@ fn replies_of_a_real_server_are_read() {
         assert_eq!(record["stop_reason"], stop, "{name}");
         assert!(record["usage"].as_object().is_some_and(|usage| !usage.is_empty()), "{name}");
     }
+}
+
+/// The second turn of a conversation with a real server, which had the first one in its own cache.
+#[test]
+fn audit_40_a_real_server_reports_what_it_had_in_its_cache() {
+    let record = replay("llama-chat-second-turn", &[]).code(6).json_one();
+    let usage = Counts::read(&record["usage"].to_string()).expect("counts");
+    let expected = Counts { input: 88, cache_read: 106, cache_write: 0, output: 20 };
+    assert_eq!(usage, expected);
 }
 
 #[test]
