@@ -31,6 +31,7 @@ pub mod offered;
 pub mod plain;
 pub mod collect;
 pub mod own_summary;
+pub mod prefix;
 pub mod protocol;
 pub mod question;
 pub mod reading;

@@ -309,3 +309,25 @@ fn audit_40_without_a_price_only_the_window_counts() {
     assert_eq!(records, [] as [Value; 0]);
     assert!(stderr.contains("no price for 'test-model'"), "{stderr}");
 }
+
+#[test]
+fn audit_40_a_log_says_how_much_of_the_last_request_is_repeated() {
+    let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+    let call = |lines: &str, format: &str| {
+        let cmd = program(&sandbox, &provider, "claw-call").env("CLAW_SESSION", "s.jsonl");
+        let run = cmd.args(["--log", format]).write_stdin(lines).assert().success();
+        run.stderr_text().to_owned()
+    };
+    let three =
+        "{\"role\":\"assistant\",\"content\":\"hi\"}\n{\"role\":\"user\",\"content\":\"more\"}\n";
+    assert_eq!(call(HELLO, "json"), "");
+    let line: Value =
+        serde_json::from_str(&call(&[HELLO, three].concat(), "json")).expect("a line");
+    assert_eq!(line["prefix_bytes"], line["last_bytes"]);
+    assert!(line["bytes"].as_u64() > line["last_bytes"].as_u64(), "{line}");
+    let changed = HELLO.replace("hello", "other");
+    let line: Value =
+        serde_json::from_str(&call(&[&changed, three].concat(), "json")).expect("a line");
+    assert!(line["prefix_bytes"].as_u64() < line["last_bytes"].as_u64(), "{line}");
+    assert_eq!(call(HELLO, "text"), "");
+}

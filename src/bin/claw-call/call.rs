@@ -1,6 +1,7 @@
 //! `claw-call`: checks the messages, sends them, and writes the reply.
 
 use crate::classify::{self, RowArgs};
+use crate::prefix;
 use crate::refused;
 use crate::reply::{self, Destination, Prices};
 use crate::show::Show;
@@ -219,6 +220,7 @@ pub fn call(
     if protocol == Protocol::Ollama && known.is_none() {
         report_window(&name, log);
     }
+    prefix::report(&call.request, protocol, log);
     ask(args, model, &call, &fitted, &mut network, &prices)
 }
 
@@ -238,7 +240,7 @@ fn check_makes_summaries(endpoint: &Endpoint) -> anyhow::Result<()> {
 }
 
 /// Returns the key of the session whose turn this is.
-fn session_key() -> Option<String> {
+pub(super) fn session_key() -> Option<String> {
     let path = std::path::absolute(variable("CLAW_SESSION")?).ok()?;
     Some(cache::session_key(&path.to_string_lossy()))
 }

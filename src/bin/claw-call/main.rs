@@ -10,6 +10,7 @@ mod classify;
 mod listening;
 #[cfg(feature = "http")]
 mod models;
+mod prefix;
 mod refused;
 mod reply;
 mod show;
