@@ -16,9 +16,9 @@ from strict_provider import Provider
 # Newer versions of Claude Code repair much of a session themselves, so an old one is tried, too.
 PACKAGES = {
     "claude-code": "@anthropic-ai/claude-code", "claude-code-2.0": "@anthropic-ai/claude-code@2.0.76",
-    "codex": "@openai/codex", "pi": "@earendil-works/pi-coding-agent",
+    "codex": "@openai/codex", "gemini-cli": "@google/gemini-cli", "pi": "@earendil-works/pi-coding-agent",
 }
-NAMES = {"claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "pi": "pi", "gemini": "Gemini CLI"}
+NAMES = {"claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "gemini-cli": "Gemini CLI", "pi": "pi"}
 NODE = "node@22"
 FIRST, SECOND, LAST = "Read the two files.", "Say more.", "Go on."
 SAID = [FIRST, "Both files are read.", SECOND, "It is said."]
@@ -82,7 +82,7 @@ class Program:
                 'model="gpt-5-codex"\nmodel_provider="toy"\n[model_providers.toy]\nname="toy"\n'
                 f'base_url="{address}/v1"\nwire_api="responses"\nenv_key="OPENAI_API_KEY"\n'
             )
-        if self.key == "gemini":
+        if self.key == "gemini-cli":
             (self.home / ".gemini").mkdir()
             auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}
             (self.home / ".gemini/settings.json").write_text(json.dumps(auth))
@@ -105,7 +105,7 @@ class Program:
             own = [binary, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
             which = "--last" if is_last else session.stem[-36:] if session else None
             return [*own, "resume", which, prompt] if which else [*own, "-i", "p.png", "--", prompt]
-        if self.key == "gemini":
+        if self.key == "gemini-cli":
             resume = ["--resume", "latest" if is_last else str(self.id(session))] if session else []
             node = self.root / "node/node_modules/node/bin/node"
             binary = at / "@google/gemini-cli/bundle/gemini.js"
@@ -135,8 +135,9 @@ class Program:
         return status, words.splitlines()[-1:] or [""], self.provider.seen[before:]
 
     def id(self, session):
-        """Returns the id of a session whose file's name does not have it."""
-        return json.loads(session.read_text().splitlines()[0])["sessionId"]
+        """Returns the id of a session, which is in the name of the file, or in its first line."""
+        name = session.stem[-36:]
+        return name if name.count("-") == 4 and self.key != "gemini-cli" else json.loads(session.read_text().splitlines()[0])["sessionId"]
 
     def session(self):
         """Returns the newest session."""

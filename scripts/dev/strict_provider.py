@@ -149,7 +149,7 @@ def messages_reply(body, files):
     has_results = any(block.get("type") == "tool_result" for block in last)
     tool = next((it for it in body.get("tools", []) if it.get("name", "").lower() == "read"), None)
     if "two files" in text and tool and not has_results:
-        name = "file_path" if "file_path" in json.dumps(tool) else "path"
+        name = next(name for name in ("file_path", "filePath", "path") if f'"{name}"' in json.dumps(tool))
         thought = "Two files are wanted."
         return [{"type": "thinking", "thinking": thought, "signature": seal(thought)}] + [
             {"type": "tool_use", "id": f"toolu_0{index}", "name": tool["name"], "input": {name: file}}

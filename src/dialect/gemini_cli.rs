@@ -209,13 +209,22 @@ impl Chat {
         if new.is_empty() && answers.is_empty() {
             return self.gemini.user(parts.into_iter(), source, out);
         }
-        for (number, id) in (1..).zip(new) {
+        let before = out.records();
+        for id in new {
             if let Some(content) = result_in(id, &parts) {
                 self.answered.insert(id.to_owned());
-                out.record(source, number, "tool_result")
+                out.record(source, out.records() - before + 1, "tool_result")
                     .raw("tool_use_id", id)
-                    .content("content", &content);
+                    .content("content", &content)
+                    .flag("is_error", has_failed(id, &parts));
             }
+        }
+        // A prompt can follow the results. Its images come after its text.
+        let rest = parts.iter().skip_while(|part| !is_text(part)).filter_map(|part| block(*part));
+        let rest: Vec<Block<'_>> = rest.collect();
+        if !rest.is_empty() {
+            let number = out.records() - before + 1;
+            out.record(source, number, "user").content("content", &Content::Blocks(rest));
         }
     }
 
@@ -289,6 +298,22 @@ fn result_of<'a>(id: &str, result: Value<'a>) -> Option<Content<'a>> {
     result_in(id, &parts.filter(|part| part.is_object()).collect::<Vec<_>>())
 }
 
+/// Returns a text or a file as a block.
+fn block(part: Value<'_>) -> Option<Block<'_>> {
+    if let Some(text) = part.quoted("text") {
+        return Some(Block::Text(text.into()));
+    }
+    let data = inner(part, "inlineData", "inline_data")?;
+    Some(Block::Image(data.quoted("mimeType")?.into(), data.quoted("data")?.into()))
+}
+
+/// Returns true if the response to a call in these parts is an error.
+fn has_failed(id: &str, parts: &[Value<'_>]) -> bool {
+    let mut own = parts.iter().filter_map(|part| answer(*part));
+    let own = own.find(|answer| answer.get("id") == Some(id));
+    own.and_then(|answer| answer.object("response")).is_some_and(|it| it.get("error").is_some())
+}
+
 /// Returns the content of the result of a call in these parts.
 fn result_in<'a>(id: &str, parts: &[Value<'a>]) -> Option<Content<'a>> {
     let is_own = |part: &Value<'a>| {
@@ -296,12 +321,9 @@ fn result_in<'a>(id: &str, parts: &[Value<'a>]) -> Option<Content<'a>> {
     };
     let at = parts.iter().position(is_own)?;
     let text = response(answer(parts[at])?.member("response"));
-    let files = parts[at + 1..].iter().take_while(|part| answer(**part).is_none());
-    let image = |part: &Value<'a>| {
-        let data = inner(*part, "inlineData", "inline_data")?;
-        Some(Block::Image(data.quoted("mimeType")?.into(), data.quoted("data")?.into()))
-    };
-    let images: Vec<Block<'a>> = files.filter_map(image).collect();
+    let is_file = |part: &&Value<'a>| answer(**part).is_none() && part.get("text").is_none();
+    let files = parts[at + 1..].iter().take_while(is_file);
+    let images: Vec<Block<'a>> = files.filter_map(|part| block(*part)).collect();
     Some(match images.is_empty() {
         true => Content::Json(text),
         false => Content::Blocks(std::iter::once(Block::Text(text)).chain(images).collect()),

@@ -6,6 +6,7 @@
 mod adapt;
 mod claude_code;
 mod codex;
+mod gemini_cli;
 mod pi;
 pub mod place;
 mod tools;
@@ -35,6 +36,8 @@ pub enum ExportForm {
     ClaudeCode,
     /// A rollout file of Codex CLI
     Codex,
+    /// A chat of Gemini CLI
+    GeminiCli,
     /// The body of a request to OpenAI's API, without a model
     Openai,
 }
@@ -107,7 +110,7 @@ struct Exported {
     title: Option<String>,
     /// The time of the first record, in microseconds since 1970. The header and the summary get this time.
     time: i64,
-    /// The summary, if a compaction applies.
+    /// The message of the summary, if a compaction applies: a heading on the first line, and the summary.
     summary: Option<String>,
     messages: Vec<ExportedMessage>,
 }
@@ -119,6 +122,8 @@ struct ExportedMessage {
     facts: RecordFacts,
     /// True if it is not part of the conversation as the user saw it, such as a description of calls.
     is_hidden: bool,
+    /// The names of the tools whose results it has, by the ids of the calls.
+    tools: HashMap<String, String>,
 }
 
 /// The members of a record that messages do not have.
@@ -149,6 +154,7 @@ pub fn export(
         ExportForm::Pi => (pi::text, Program::Pi),
         ExportForm::ClaudeCode => (claude_code::text, Program::ClaudeCode),
         ExportForm::Codex => (codex::text, Program::Codex),
+        ExportForm::GeminiCli => (gemini_cli::text, Program::GeminiCli),
         ExportForm::Openai => {
             let messages = form::convert(messages, Target::Openai, Thinking::Auto);
             let text = Members::new().list("messages", messages).into_line();
@@ -171,6 +177,7 @@ pub fn export(
         let mut adapter = Adapter { from: exported.program, to, losses: &mut losses };
         exported.messages = adapter.messages(std::mem::take(&mut exported.messages));
     }
+    exported.name_tools();
     let text = write(&exported);
     let id = exported.uuid(0);
     let Exported { directory, title, time, .. } = exported;
@@ -207,9 +214,7 @@ impl Exported {
         for message in messages {
             let meta = message.meta.as_ref();
             if let Some(summary) = meta.and_then(|meta| meta.summary.as_ref()) {
-                let text = summary.render();
-                let text = text.split_once('\n').map_or("", |(_, text)| text);
-                exported.summary = Some(text.to_owned());
+                exported.summary = Some(summary.render());
                 is_after_summary = true;
                 continue;
             }
@@ -225,9 +230,31 @@ impl Exported {
             model = own.model.take().or(model);
             own.model.clone_from(&model);
             own.time = own.time.or(first);
-            exported.messages.push(ExportedMessage { message, facts: own, is_hidden: false });
+            exported.messages.push(ExportedMessage {
+                message,
+                facts: own,
+                is_hidden: false,
+                tools: HashMap::new(),
+            });
         }
         Ok(exported)
+    }
+
+    /// Returns the summary without the heading, which other programs write themselves.
+    fn summary(&self) -> Option<&str> {
+        let message = self.summary.as_deref()?;
+        Some(message.split_once('\n').map_or("", |(_, summary)| summary))
+    }
+
+    /// Gives each message the names of the tools whose results it has.
+    fn name_tools(&mut self) {
+        let mut names = HashMap::new();
+        for message in &mut self.messages {
+            names.extend(message.calls());
+            let results = message.message.results();
+            let named = results.filter_map(|id| Some((id.to_owned(), names.get(id)?.clone())));
+            message.tools = named.collect();
+        }
     }
 
     /// Takes the id, the program, the directory and the title from a record that has them.
@@ -308,8 +335,13 @@ impl ExportedMessage {
         self.message.blocks().any(|block| matches!(block.kind, BlockKind::ToolUse { .. }))
     }
 
-    /// Returns the names of the tools that the message calls, by the ids of the calls.
-    fn tools(&self) -> impl Iterator<Item = (String, String)> {
+    /// Returns the name of the tool of a result in the message.
+    fn tool_of(&self, id: &str) -> &str {
+        self.tools.get(id).map_or("tool", String::as_str)
+    }
+
+    /// Returns the ids of the calls in the message, and the names of their tools.
+    fn calls(&self) -> impl Iterator<Item = (String, String)> {
         self.message.blocks().filter_map(|block| match &block.kind {
             BlockKind::ToolUse { id, .. } => {
                 let name = block.member("name").and_then(json::string)?;

@@ -2,6 +2,7 @@
 
 use crate::commands::SessionPlace;
 use crate::export::note_losses;
+use crate::gemini;
 use crate::paths::print_line;
 use anyhow::Context;
 use clawutils::cli::{ENVIRONMENT, Output, survive_file_limits};
@@ -37,6 +38,8 @@ pub enum Target {
     ClaudeCode,
     /// Codex CLI, in CODEX_HOME or ~/.codex
     Codex,
+    /// Gemini CLI, in .gemini in GEMINI_CLI_HOME or ~
+    GeminiCli,
     /// pi, in PI_CODING_AGENT_DIR or ~/.pi/agent
     Pi,
 }
@@ -46,20 +49,22 @@ impl Target {
         match self {
             Target::ClaudeCode => ExportForm::ClaudeCode,
             Target::Codex => ExportForm::Codex,
+            Target::GeminiCli => ExportForm::GeminiCli,
             Target::Pi => ExportForm::Pi,
         }
     }
 
     /// Returns the home of the program.
     fn home(self) -> anyhow::Result<PathBuf> {
-        let (variable, usual) = match self {
-            Target::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude"),
-            Target::Codex => ("CODEX_HOME", ".codex"),
-            Target::Pi => ("PI_CODING_AGENT_DIR", ".pi/agent"),
+        let (variable, usual, inside) = match self {
+            Target::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", ""),
+            Target::Codex => ("CODEX_HOME", ".codex", ""),
+            Target::GeminiCli => ("GEMINI_CLI_HOME", ".gemini", ".gemini"),
+            Target::Pi => ("PI_CODING_AGENT_DIR", ".pi/agent", ""),
         };
         let get = |name| ENVIRONMENT.get(name).filter(|value| !value.is_empty());
         match (get(variable), get("HOME")) {
-            (Some(home), _) => Ok(home.into()),
+            (Some(home), _) => Ok(Path::new(&home).join(inside)),
             (None, Some(home)) => Ok(Path::new(&home).join(usual)),
             (None, None) => fail(Exit::Usage, format!("cannot find '{usual}': set {variable}")),
         }
@@ -77,6 +82,9 @@ impl Carry {
         if is_new {
             write(&path, &export.text)
                 .with_context(|| format!("cannot write '{}'", path.display()))?;
+            if self.to == Target::GeminiCli {
+                gemini::own(&path, &export.directory)?;
+            }
             if let (Target::Codex, Some(title)) = (self.to, &export.title) {
                 let index = home.join("session_index.jsonl");
                 add_title(&index, &export, title)
@@ -106,7 +114,11 @@ impl Carry {
             if let Ok(directory) = canonicalize(&export.directory) {
                 export.directory = directory.to_string_lossy().into_owned();
             }
-            let path = home.join(place::path(&export, self.to.form())?);
+            let root = match self.to {
+                Target::GeminiCli => gemini::project(home, &export.directory)?,
+                _ => home.to_owned(),
+            };
+            let path = root.join(place::path(&export, self.to.form())?);
             match read(&path) {
                 Ok(text) if text == export.text.as_bytes() => return Ok((export, path, false)),
                 Ok(_) => {}

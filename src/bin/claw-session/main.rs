@@ -5,6 +5,7 @@ mod commands;
 mod export;
 mod find;
 mod foreground;
+mod gemini;
 mod goclaw;
 mod history;
 mod import;

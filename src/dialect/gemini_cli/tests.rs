@@ -93,6 +93,10 @@ fn after_a_resume_the_results_of_calls_are_messages() {
     let set = format!(r#"{{"$set":{{"messages":[{list}]}}}}"#);
     let lines = [&before[..], &[results("3"), set, user("4", "two")]].concat();
     check(&lines, "U|one|A|call c|U|[r]|two", &[]);
+    // A prompt can be in the message of the results.
+    let with_prompt = answer("c", "r") + r#",{"text":"two"}"#;
+    let message = format!(r#"{{"id":"3","type":"user","content":[{with_prompt}]}}"#);
+    check(&[user("1", "one"), call.to_owned(), message], "U|one|A|call c|U|[r]|two", &[]);
 }
 
 #[test]

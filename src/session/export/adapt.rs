@@ -12,6 +12,7 @@ use crate::json::{self, Object};
 use crate::messages::Message;
 use crate::provider::reasoning::without_reasoning;
 use crate::record::content::{Block, BlockKind, Content, Role};
+use std::collections::HashMap;
 
 /// The parts of a session that are not carried, each with the number of its occurrences, in the order of the first ones.
 #[derive(Clone, Debug, Default)]
@@ -181,12 +182,12 @@ impl Adapter<'_> {
         let source = object.as_ref().and_then(|object| Object::parse(object.get("source")?).ok());
         let get = |name: &str| source.as_ref().and_then(|source| source.string(name));
         let is_image = object.as_ref().and_then(|object| object.get("type")) == Some("\"image\"");
+        let is_plain = get("type").as_deref() == Some("text");
+        let takes_files = self.to == Program::GeminiCli;
         match (is_image, get("data"), get("url")) {
-            (true, Some(_), _) => block,
+            (false, Some(text), _) if is_plain => Block::from_text(&text),
+            (is_image, Some(_), _) if is_image || takes_files => block,
             (true, None, Some(_)) if self.to == Program::Codex => block,
-            (false, Some(text), _) if get("type").as_deref() == Some("text") => {
-                Block::from_text(&text)
-            }
             (_, _, Some(url)) => Block::from_text(&format!("[a file: {url}]")),
             _ => {
                 self.losses.add(format!("left out: a file that {} cannot read", self.to));
@@ -212,7 +213,12 @@ fn push(
 ) {
     let message = Message::new(role, Content::Blocks(blocks));
     if !message.is_empty() {
-        messages.push(ExportedMessage { message, facts: facts.clone(), is_hidden });
+        messages.push(ExportedMessage {
+            message,
+            facts: facts.clone(),
+            is_hidden,
+            tools: HashMap::new(),
+        });
     }
 }
 

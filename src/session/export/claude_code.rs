@@ -15,7 +15,7 @@ const VERSION: &str = "2.1.330";
 /// Returns the text of the file.
 pub fn text(exported: &Exported) -> String {
     let mut chain = Chain { exported, text: String::new(), count: 0, time: i64::MIN };
-    if let Some(summary) = &exported.summary {
+    if let Some(summary) = exported.summary() {
         chain.record("system", exported.time, |it| {
             it.string("subtype", "compact_boundary")
                 .string("content", "Conversation compacted")

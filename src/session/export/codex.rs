@@ -23,7 +23,7 @@ pub fn text(exported: &Exported) -> String {
             .string("cli_version", VERSION)
             .string("source", "cli")
     });
-    if let Some(summary) = &exported.summary {
+    if let Some(summary) = exported.summary() {
         let summary_item = item(Role::User, &[Block::from_text(summary)]);
         rollout.record(&time, "compacted", |it| {
             it.string("message", summary).list("replacement_history", [summary_item])

@@ -4,7 +4,6 @@ use super::{Exported, ExportedMessage, timestamp};
 use crate::json::write::{self, Members};
 use crate::json::{self, Object, elements};
 use crate::record::content::Block;
-use std::collections::HashMap;
 
 /// Returns the text of the file.
 pub fn text(exported: &Exported) -> String {
@@ -17,7 +16,7 @@ pub fn text(exported: &Exported) -> String {
             .string("cwd", &exported.directory)
             .into_line(),
     );
-    if let Some(summary) = &exported.summary {
+    if let Some(summary) = exported.summary() {
         // A compaction must name an earlier record as the first one kept, so write an empty record
         // before it.
         let time = timestamp(exported.time);
@@ -29,16 +28,14 @@ pub fn text(exported: &Exported) -> String {
                 .number("tokensBefore", 0)
         });
     }
-    let mut tools = HashMap::new();
     for message in &exported.messages {
         if message.is_reply() {
-            tools.extend(message.tools());
             chain.message(message, |it| reply(message, it));
             continue;
         }
         let (results, others) = message.parts();
         for result in &results {
-            chain.message(message, |it| tool_result(result, &tools, it));
+            chain.message(message, |it| tool_result(result, message, it));
         }
         if !others.is_empty() {
             let content = write::list(others.iter().map(|block| content(&block.raw)));
@@ -136,7 +133,7 @@ fn reply_block(block: &Block<'_>) -> String {
     }
 }
 
-fn tool_result(block: &Block<'_>, tools: &HashMap<String, String>, members: Members) -> Members {
+fn tool_result(block: &Block<'_>, message: &ExportedMessage, members: Members) -> Members {
     let object = Object::parse(&block.raw);
     let get = |name: &str| object.as_ref().ok().and_then(|it| it.get(name));
     let raw = get("content").unwrap_or("\"\"");
@@ -145,11 +142,11 @@ fn tool_result(block: &Block<'_>, tools: &HashMap<String, String>, members: Memb
         None => write::list([text_block(raw)]),
     };
     let call = get("tool_use_id").unwrap_or("\"\"");
-    let tool = json::string(call).and_then(|call| tools.get(&*call));
+    let tool = json::string(call).unwrap_or_default();
     members
         .string("role", "toolResult")
         .raw("toolCallId", call)
-        .string("toolName", tool.map_or("tool", String::as_str))
+        .string("toolName", message.tool_of(&tool))
         .raw("content", &blocks)
         .bool("isError", get("is_error") == Some("true"))
 }

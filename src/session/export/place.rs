@@ -1,6 +1,6 @@
 //! The places where other programs keep their sessions, and the commands that resume them.
 //!
-//! Seen in Claude Code 2.1.197, Codex 0.171.0 and pi 1.5.2 on 28 November 2026.
+//! Seen in Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0 and pi 1.5.2 on 28 November 2026.
 
 use super::{Export, ExportForm, timestamp};
 use crate::exit::{Exit, fail};
@@ -9,7 +9,8 @@ use std::path::PathBuf;
 /// The longest name of a project's directory. Claude Code cuts longer ones off and appends a hash of its own.
 const MOST_NAME: usize = 200;
 
-/// Returns the path of a session's file below the home of the program that reads the form.
+/// Returns the path of a session's file below the home of the program that reads the form or, for Gemini CLI, below the
+/// directory of the project.
 ///
 /// # Errors
 /// Status 2 if no program keeps sessions in this form; 65 if the name of the working directory is too long.
@@ -30,6 +31,10 @@ pub fn path(export: &Export, form: ExportForm) -> anyhow::Result<PathBuf> {
         ExportForm::Codex => {
             let (day, time) = (time[..10].replace('-', "/"), time[..19].replace(':', "-"));
             format!("sessions/{day}/rollout-{time}-{id}.jsonl")
+        }
+        ExportForm::GeminiCli => {
+            let time = time[..16].replace(':', "-");
+            format!("chats/session-{time}-{}.jsonl", id.get(..8).unwrap_or(id))
         }
         ExportForm::Pi => {
             let name = directory.strip_prefix('/').unwrap_or(directory);
@@ -57,6 +62,7 @@ pub fn resume(export: &Export, form: ExportForm) -> String {
     match form {
         ExportForm::ClaudeCode => format!("claude --resume {id}"),
         ExportForm::Codex => format!("codex resume {id}"),
+        ExportForm::GeminiCli => format!("gemini --resume {id}"),
         _ => format!("pi --session {id}"),
     }
 }
@@ -75,6 +81,7 @@ mod tests {
         };
         for (form, expected) in [
             (ExportForm::ClaudeCode, "projects/-home---my-app---/ID.jsonl"),
+            (ExportForm::GeminiCli, "chats/session-2026-01-01T00-00-ID.jsonl"),
             (ExportForm::Codex, "sessions/2026/01/01/rollout-2026-01-01T00-00-00-ID.jsonl"),
             (
                 ExportForm::Pi,

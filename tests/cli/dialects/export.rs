@@ -40,18 +40,19 @@ fn exported_files_rebuild_to_the_same_messages() {
         let offset = plain.find(text).expect("a record").to_string();
         plain + &COMPACTION.replace("OFFSET", &offset)
     };
-    for form in ["pi", "claude-code", "codex"] {
+    for form in ["pi", "claude-code", "codex", "gemini-cli"] {
         for text in [
             session_of(form, SESSION),
             compacted(form, r#"{"type":"user","content":[{"type":"text","text":"two"#),
             compacted(form, r#"{"type":"assistant","model":"m","content":"three"#),
         ] {
-            // Codex has no thinking that is not encrypted, and no mark of failed calls.
+            // Only Anthropic's models take thinking back. Codex has no mark of failed calls.
+            let is_error = if form == "codex" { r#","is_error":true"# } else { "none" };
             let text = match form {
-                "codex" => text
+                "codex" | "gemini-cli" => text
                     .replace(r#"{"type":"thinking","thinking":"hm","signature":"s="},"#, "")
                     .replace(r#"{"type":"redacted_thinking","data":"d="},"#, "")
-                    .replace(r#","is_error":true"#, ""),
+                    .replace(is_error, ""),
                 _ => text,
             };
             let sandbox = Sandbox::new();
@@ -194,6 +195,7 @@ fn a_session_is_carried_to_where_the_other_program_looks_for_it() {
     };
     for (to, directory, command, listed) in [
         ("claude-code", ".claude/projects/-w", "claude --resume ", None),
+        ("gemini-cli", ".gemini/tmp/w/chats", "gemini --resume ", None),
         (
             "codex",
             ".codex/sessions/2026/01/01",
@@ -212,7 +214,8 @@ fn a_session_is_carried_to_where_the_other_program_looks_for_it() {
                 |entry: std::io::Result<std::fs::DirEntry>| entry.expect("an entry").file_name();
             entries.map(|entry| name(entry).to_string_lossy().into_owned()).collect()
         };
-        assert!(names()[0].ends_with(&format!("{id}.jsonl")), "{:?}", names());
+        let named = if to == "gemini-cli" { &id[..8] } else { id };
+        assert!(names()[0].ends_with(&format!("{named}.jsonl")), "{:?}", names());
         // Carried again, it is the same session, until it has changed on one side.
         assert_eq!(carry(to).stdout_text(), line);
         assert_eq!(names().len(), 1);
@@ -230,10 +233,12 @@ fn a_session_is_carried_to_where_the_other_program_looks_for_it() {
             assert_eq!(index.lines().count(), 2);
         }
     }
+    assert_eq!(sandbox.read_text("home/.gemini/tmp/w/.project_root"), "/w");
     // The variables of the programs say where their homes are.
     for (variable, to) in [
         ("CLAUDE_CONFIG_DIR", "claude-code"),
         ("CODEX_HOME", "codex"),
+        ("GEMINI_CLI_HOME", "gemini-cli"),
         ("PI_CODING_AGENT_DIR", "pi"),
     ] {
         let other = sandbox.path("other");
