@@ -381,5 +381,7 @@ class Provider:
                 self.answer(200, "".join(lines).encode(), "text/event-stream")
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        # A program that ends closes its connections.
+        self.server.handle_error = lambda *_: None
         self.port = self.server.server_port
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

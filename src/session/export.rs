@@ -48,6 +48,7 @@ enum Program {
     ClaudeCode,
     Codex,
     GeminiCli,
+    Opencode,
     Pi,
     Clawutils,
 }
@@ -59,6 +60,7 @@ impl Program {
             "claude-code" => Program::ClaudeCode,
             "codex" => Program::Codex,
             "gemini-cli" => Program::GeminiCli,
+            "opencode" => Program::Opencode,
             "pi" => Program::Pi,
             _ => Program::Clawutils,
         }
@@ -76,6 +78,7 @@ impl fmt::Display for Program {
             Program::ClaudeCode => "Claude Code",
             Program::Codex => "Codex",
             Program::GeminiCli => "Gemini CLI",
+            Program::Opencode => "opencode",
             Program::Pi => "pi",
             Program::Clawutils => "clawutils",
         })

@@ -3,6 +3,7 @@
 
 mod copies;
 mod goclaw;
+mod opencode;
 mod peers;
 mod queries;
 mod search;

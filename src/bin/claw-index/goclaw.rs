@@ -1,108 +1,31 @@
-//! goclaw: write the sessions of a GoClaw database as records.
-//!
-//! The database is only read. GoClaw keeps its newest rows in the file of the write-ahead log. If that file is missing
-//! or empty, the database is opened as immutable: otherwise SQLite would create files beside it.
+//! Writes the sessions of a GoClaw database as records.
 //!
 //! The rows are in GoClaw's order: by time, which has a resolution of one second, and then as they were inserted.
 
-use crate::database::require_file;
-use anyhow::Context;
-use clap::Args;
-use clawutils::cli::Output;
 use clawutils::dialect::translation::IMPORTED;
-use clawutils::exit::{Error, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::json::{Object, elements};
-use clawutils::session::probe::Stamp;
 use clawutils::session::time;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, Row};
 use std::borrow::Cow;
-use std::fs;
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The keys of all sessions. GoClaw does not enforce foreign keys, so a session may have messages but no row in
 /// `sessions`.
 const SESSIONS: &str = "SELECT key FROM sessions UNION SELECT session_key FROM messages ORDER BY 1";
-/// The longest wait for GoClaw to release the lock.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The tables that tell the database.
+pub const TABLES: [&str; 5] =
+    ["schema_version", "sessions", "messages", "checkpoints", "compactions"];
 
-/// Write the sessions of a GoClaw database as records, for claw-session import
-#[derive(Debug, Args)]
-pub struct Goclaw {
-    /// GoClaw database, opened for reading only
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-}
-
-impl Goclaw {
-    /// Writes the records of all sessions to standard output. Each session begins with a `session` record.
-    ///
-    /// # Errors
-    /// Fails with 65 if the file is not a GoClaw database or SQLite reports an error, with 74 or 77 if it cannot be
-    /// read, and with 75 if it changed while it was read.
-    pub fn run(&self) -> anyhow::Result<Exit> {
-        let name = self.file.display();
-        let cannot = || format!("cannot read '{name}'");
-        if self.file.exists() {
-            require_file(&self.file)?;
-        }
-        let before = fs::metadata(&self.file).map(|meta| Stamp::of(&meta)).with_context(cannot)?;
-        let mut out = Output::open();
-        self.write(&mut out).map_err(|error| match error.downcast::<rusqlite::Error>() {
-            Ok(error) => Error::new(Exit::Data, format!("{}: {error}", cannot())).into(),
-            Err(error) => error,
-        })?;
-        out.finish()?;
-        let after = fs::metadata(&self.file).map(|meta| Stamp::of(&meta)).with_context(cannot)?;
-        if before != after {
-            return fail(Exit::TryLater, format!("{}: it has changed; try again", cannot()));
-        }
-        Ok(Exit::Done)
+/// Writes the records of all sessions. Each begins with a `session` record.
+pub fn write(database: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut select = database.prepare(SESSIONS)?;
+    let mut keys = select.query([])?;
+    while let Some(row) = keys.next()? {
+        session(database, &text_at(row.get_ref(0)?), out)?;
     }
-
-    fn write(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        let database = open(&self.file)?;
-        let is_goclaw = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' \
-            AND name IN ('schema_version', 'sessions', 'messages', 'checkpoints', 'compactions')";
-        let tables: i64 = database.query_row(is_goclaw, [], |row| row.get(0))?;
-        let own: i32 = database.pragma_query_value(None, "application_id", |row| row.get(0))?;
-        if tables < 5 || own != 0 {
-            let name = self.file.display();
-            return fail(Exit::Data, format!("cannot read '{name}': not a database of GoClaw"));
-        }
-        // All queries read the same state, even while GoClaw writes.
-        let database = database.unchecked_transaction()?;
-        let mut select = database.prepare(SESSIONS)?;
-        let mut keys = select.query([])?;
-        while let Some(row) = keys.next()? {
-            session(&database, &text_at(row.get_ref(0)?), out)?;
-        }
-        Ok(())
-    }
-}
-
-/// Opens a database without changing it.
-fn open(path: &Path) -> anyhow::Result<Connection> {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    let has_log = fs::metadata(log).is_ok_and(|meta| meta.len() > 0);
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(byte);
-    let mut uri = String::from("file:");
-    for byte in std::path::absolute(path)?.as_os_str().as_bytes() {
-        match plain(byte) {
-            true => uri.push(char::from(*byte)),
-            false => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri.push_str(if has_log { "?mode=ro" } else { "?immutable=1" });
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let database = Connection::open_with_flags(uri, flags)?;
-    database.busy_timeout(PATIENCE)?;
-    Ok(database)
+    Ok(())
 }
 
 /// Writes a session: its header, its label, and its messages, with compactions and checkpoints in between.

@@ -4,8 +4,10 @@ mod asides;
 mod database;
 mod files;
 mod follow;
+mod foreign;
 mod goclaw;
 mod insert;
+mod opencode;
 mod output;
 mod prices;
 mod query;
@@ -61,7 +63,7 @@ enum Command {
     Query(query::Query),
     Stats(stats::Stats),
     Schema(query::Schema),
-    Goclaw(goclaw::Goclaw),
+    Records(foreign::Records),
 }
 
 impl PlaceArgs {
@@ -84,7 +86,7 @@ fn main() -> ExitCode {
         let Args { command, place, log } = arguments::parse::<Args>()?;
         let log = log.open("claw-index");
         let path = match &command {
-            Command::Goclaw(goclaw) => goclaw.file.clone(),
+            Command::Records(records) => records.file.clone(),
             _ => place.database()?,
         };
         let done = match command {
@@ -93,7 +95,7 @@ fn main() -> ExitCode {
             Command::Query(query) => query.run(&path),
             Command::Stats(stats) => stats.run(&path),
             Command::Schema(schema) => schema.run(&path),
-            Command::Goclaw(goclaw) => goclaw.run(),
+            Command::Records(records) => records.run(),
         };
         done.map_err(|error| database::explain(error, &path))
     })

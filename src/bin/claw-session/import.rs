@@ -1,7 +1,7 @@
 //! import: copy transcripts of other programs into sessions.
 
 use crate::commands::{SessionPlace, clock};
-use crate::goclaw;
+use crate::database;
 use crate::imported::Imported;
 use crate::make::{append, checked, entry_of};
 use anyhow::Context;
@@ -159,7 +159,7 @@ impl Import {
         let path = full_path(file)?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let key = format!("{agent}:import:{stem}");
-        if self.all.is_some() || !goclaw::is_database(file)? {
+        if self.all.is_some() || !database::is_database(file)? {
             let source = |input| Source { input, path, session: None, key };
             return Ok(self.open(file)?.map(source).into_iter().collect());
         }
@@ -170,8 +170,8 @@ impl Import {
             );
             return fail(Exit::Usage, text);
         }
-        let sources = goclaw::sessions(file)?.into_iter().map(|session| {
-            let own = format!("{agent}:goclaw:{}", session.key);
+        let sources = database::sessions(file)?.into_iter().map(|session| {
+            let own = format!("{agent}:{}:{}", session.program, session.key);
             let key = if name::key(&own).is_ok() { own } else { key.clone() };
             let path = path.clone();
             Source { input: session.input, path, session: Some(session.key), key }

@@ -2,11 +2,11 @@
 
 mod carry;
 mod commands;
+mod database;
 mod export;
 mod find;
 mod foreground;
 mod gemini;
-mod goclaw;
 mod history;
 mod import;
 mod imported;

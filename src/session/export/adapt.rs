@@ -164,7 +164,7 @@ impl Adapter<'_> {
         match self.from {
             Program::ClaudeCode => is_reminder(text),
             Program::Codex => is_context(text),
-            Program::GeminiCli | Program::Pi | Program::Clawutils => false,
+            _ => false,
         }
     }
 

@@ -56,20 +56,22 @@ const FILE: &[Named] = &[("path", "file_path")];
 const RANGE: &[Named] = &[("offset", "offset"), ("limit", "limit")];
 const WRITTEN: &[Named] = &[("path", "file_path"), ("text", "content")];
 const EDITED: &[Named] = &[("path", "file_path"), ("old", "old_string"), ("new", "new_string")];
+const OPENCODE_EDITED: &[Named] =
+    &[("path", "filePath"), ("old", "oldString"), ("new", "newString")];
 const PI_FILE: &[Named] = &[("path", "path")];
 const PI_WRITTEN: &[Named] = &[("path", "path"), ("text", "content")];
 const PI_EDITED: &[Named] = &[("old", "oldText"), ("new", "newText")];
 const PI_OLD_EDITED: &[Named] = &[("path", "path"), ("old", "oldText"), ("new", "newText")];
 
-use Program::{ClaudeCode, Clawutils, Codex, GeminiCli, Pi};
+use Program::{ClaudeCode, Clawutils, Codex, GeminiCli, Opencode, Pi};
 use Work::{Command, Edit, Read, Write};
 
 /// The first tool of a program for some work is the one that calls become; the others are those of older versions.
 ///
 /// Sources, all of 28 November 2026: the tools in the requests of Claude Code 2.1.197, Codex 0.171.0, Gemini CLI
-/// 0.61.0 and pi 1.5.2, and those in
+/// 0.61.0, opencode 1.18.33 and pi 1.5.2, and those in
 /// sessions of older versions; for clawutils, `tools/`.
-static TOOLS: [Tool; 16] = [
+static TOOLS: [Tool; 20] = [
     tool(ClaudeCode, "Bash", Command, COMMAND, &[]),
     tool(ClaudeCode, "Read", Read, FILE, RANGE),
     tool(ClaudeCode, "Write", Write, WRITTEN, &[]),
@@ -80,6 +82,10 @@ static TOOLS: [Tool; 16] = [
     tool(GeminiCli, "read_file", Read, FILE, &[]),
     tool(GeminiCli, "write_file", Write, WRITTEN, &[]),
     tool(GeminiCli, "replace", Edit, EDITED, &[]),
+    tool(Opencode, "bash", Command, COMMAND, DIRECTORY),
+    tool(Opencode, "read", Read, &[("path", "filePath")], RANGE),
+    tool(Opencode, "write", Write, &[("path", "filePath"), ("text", "content")], &[]),
+    tool(Opencode, "edit", Edit, OPENCODE_EDITED, &[]),
     tool(Pi, "bash", Command, COMMAND, &[]),
     tool(Pi, "read", Read, PI_FILE, RANGE),
     tool(Pi, "write", Write, PI_WRITTEN, &[]),

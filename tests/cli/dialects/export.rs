@@ -91,7 +91,7 @@ fn an_exported_import_rebuilds_to_the_messages_of_its_source() {
 fn exported_records_have_what_the_programs_require() {
     let sandbox = Sandbox::new();
     let records = |form: &str| {
-        sandbox.write("s.jsonl", &session_of(form, SESSION));
+        sandbox.write("s.jsonl", session_of(form, SESSION));
         run(&sandbox, &["claw-session", "export", "--to", form, "./s.jsonl"])
     };
     let pi = records("pi");
@@ -187,7 +187,7 @@ fn calls_become_those_of_the_other_program_or_text_and_what_is_lost_is_listed() 
 #[test]
 fn a_session_is_carried_to_where_the_other_program_looks_for_it() {
     let sandbox = Sandbox::new();
-    sandbox.write("s.jsonl", &session_of("clawutils", SESSION));
+    sandbox.write("s.jsonl", session_of("clawutils", SESSION));
     let carry = |to: &str| {
         let home = sandbox.path("home");
         let cmd = sandbox.cmd("claw-session").args(["carry", "--to", to, "./s.jsonl"]);

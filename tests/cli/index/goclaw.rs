@@ -182,8 +182,8 @@ fn no_other_database_is_imported() {
         .expect("a table");
     sandbox.write("damaged.db", [b"SQLite format 3\0".as_slice(), &[7; 5000]].concat());
     for (name, why) in [
-        ("own.db", "cannot read 'own.db': not a database of GoClaw"),
-        ("other.db", "cannot read 'other.db': not a database of GoClaw"),
+        ("own.db", "cannot read 'own.db': not a database of GoClaw or opencode"),
+        ("other.db", "cannot read 'other.db': not a database of GoClaw or opencode"),
         ("damaged.db", "cannot read 'damaged.db': file is not a database"),
     ] {
         let run = session(&sandbox, &["import", name]).code(65).stdout("").stderr(contains(why));
@@ -194,6 +194,8 @@ fn no_other_database_is_imported() {
     drop(database(&sandbox, "goclaw.db", 6));
     let run = session(&sandbox, &["import", "--label", "x", "goclaw.db"]).code(2);
     run.stderr(contains("leave them out"));
-    index(&sandbox, "none.db", &["goclaw", "none"]).code(74).stderr(contains("cannot read 'none'"));
+    index(&sandbox, "none.db", &["records", "none"])
+        .code(74)
+        .stderr(contains("cannot read 'none'"));
     assert!(!sandbox.exists("workspace"));
 }

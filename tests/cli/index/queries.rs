@@ -84,8 +84,8 @@ fn only_regular_files_are_read() {
     for (args, name) in [
         (["update", "pipe"], "pipe"),
         (["update", "/dev/zero"], "/dev/zero"),
-        (["goclaw", "/dev/zero"], "/dev/zero"),
-        (["goclaw", "."], "."),
+        (["records", "/dev/zero"], "/dev/zero"),
+        (["records", "."], "."),
     ] {
         let run = index(&sandbox, "i.db", &args).code(65);
         run.stderr(contains("': not a regular file; give another one\n").and(contains(name)));

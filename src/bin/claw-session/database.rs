@@ -1,4 +1,4 @@
-//! Reads the sessions of a GoClaw database. It runs claw-index for this, so that claw-session needs no SQLite.
+//! Reads the sessions in the database of GoClaw or opencode. It runs claw-index for this, so that claw-session needs no SQLite.
 
 use clawutils::cli::open_file;
 use clawutils::exit::Exit;
@@ -12,11 +12,16 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// A session in a database.
 pub struct DatabaseSession {
-    /// GoClaw's key.
+    /// The other program.
+    pub program: String,
+    /// Its name of the session.
     pub key: String,
     /// Its records.
     pub input: Input,
 }
+
+/// The program and the name of a session, and its records.
+type DatabaseText = (String, String, String);
 
 /// Returns true if a file is a SQLite database.
 ///
@@ -31,29 +36,31 @@ pub fn is_database(file: &Path) -> anyhow::Result<bool> {
 /// Returns the sessions in a database.
 ///
 /// # Errors
-/// Fails with 65 if it is not a GoClaw database, and with 78 if claw-index is not installed.
+/// Fails with 65 if it is not a database of GoClaw or opencode, and with 78 if claw-index is not installed.
 pub fn sessions(file: &Path) -> anyhow::Result<Vec<DatabaseSession>> {
     let name = file.display().to_string();
-    let arguments = ["goclaw".to_owned(), "--".to_owned(), name.clone()];
+    let arguments = ["records".to_owned(), "--".to_owned(), name.clone()];
     let ended = process::run("claw-index", &arguments, Vec::new(), ChildLimits::default())?;
     if ended.exit() != Some(Exit::Done) {
         return Err(ended.failure("claw-index", &format!("cannot import '{name}'")));
     }
     let text = String::from_utf8_lossy(&ended.stdout);
-    let mut sessions: Vec<(String, String)> = Vec::new();
+    let mut sessions: Vec<DatabaseText> = Vec::new();
     for line in text.split_inclusive('\n') {
         let object = Object::parse(line.trim_end()).ok();
         if let Some(header) = object.filter(|it| it.get("type") == Some("\"session\"")) {
-            let key = header.string("id").unwrap_or_default();
-            sessions.push((key.into_owned(), String::new()));
+            let key = header.string("id").unwrap_or_default().into_owned();
+            let source = header.get("source").and_then(|source| Object::parse(source).ok());
+            let program = source.and_then(|source| Some(source.string("dialect")?.into_owned()));
+            sessions.push((program.unwrap_or_default(), key, String::new()));
         }
-        if let Some((_, records)) = sessions.last_mut() {
+        if let Some((.., records)) = sessions.last_mut() {
             records.push_str(line);
         }
     }
-    let input = |(key, records): (String, String)| {
+    let input = |(program, key, records): DatabaseText| {
         let input = Input::memory(&format!("{name} {key}"), records.into_bytes());
-        DatabaseSession { key, input }
+        DatabaseSession { program, key, input }
     };
     Ok(sessions.into_iter().map(input).collect())
 }

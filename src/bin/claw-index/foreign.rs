@@ -1,0 +1,101 @@
+//! records: write the sessions in the database of another program as records.
+//!
+//! The database is only read. GoClaw and opencode keep their newest rows in the file of the write-ahead log. If that file is
+//! missing or empty, the database is opened as immutable: otherwise SQLite would create files beside it.
+
+use crate::database::require_file;
+use crate::{goclaw, opencode};
+use anyhow::Context;
+use clap::Args;
+use clawutils::cli::Output;
+use clawutils::exit::{Error, Exit, fail};
+use clawutils::session::probe::Stamp;
+use rusqlite::{Connection, OpenFlags};
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The longest wait for another program to release the lock.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Write the sessions in the database of another program as records, for claw-session import
+#[derive(Debug, Args)]
+pub struct Records {
+    /// Database of GoClaw or opencode, opened for reading only
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+impl Records {
+    /// Writes the records of all sessions to standard output. Each session begins with a `session` record.
+    ///
+    /// # Errors
+    /// Fails with 65 if the file is not such a database or SQLite reports an error, with 74 or 77 if it cannot be
+    /// read, and with 75 if it changed while it was read.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let name = self.file.display();
+        let cannot = || format!("cannot read '{name}'");
+        if self.file.exists() {
+            require_file(&self.file)?;
+        }
+        let before = fs::metadata(&self.file).map(|meta| Stamp::of(&meta)).with_context(cannot)?;
+        let mut out = Output::open();
+        self.write(&mut out).map_err(|error| match error.downcast::<rusqlite::Error>() {
+            Ok(error) => Error::new(Exit::Data, format!("{}: {error}", cannot())).into(),
+            Err(error) => error,
+        })?;
+        out.finish()?;
+        let after = fs::metadata(&self.file).map(|meta| Stamp::of(&meta)).with_context(cannot)?;
+        if before != after {
+            return fail(Exit::TryLater, format!("{}: it has changed; try again", cannot()));
+        }
+        Ok(Exit::Done)
+    }
+
+    fn write(&self, out: &mut dyn Write) -> anyhow::Result<()> {
+        let database = open(&self.file)?;
+        let own: i32 = database.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let tables = tables(&database)?;
+        let has = |names: &[&str]| {
+            own == 0 && names.iter().all(|name| tables.iter().any(|it| it == name))
+        };
+        // All queries read the same state, even while the other program writes.
+        let database = database.unchecked_transaction()?;
+        match () {
+            () if has(&goclaw::TABLES) => goclaw::write(&database, out),
+            () if has(&opencode::TABLES) => opencode::write(&database, out),
+            () => {
+                let name = self.file.display();
+                let text = format!("cannot read '{name}': not a database of GoClaw or opencode");
+                fail(Exit::Data, text)
+            }
+        }
+    }
+}
+
+fn tables(database: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut select = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
+    select.query_map([], |row| row.get(0))?.collect()
+}
+
+/// Opens a database without changing it.
+fn open(path: &Path) -> anyhow::Result<Connection> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let has_log = fs::metadata(log).is_ok_and(|meta| meta.len() > 0);
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(byte);
+    let mut uri = String::from("file:");
+    for byte in std::path::absolute(path)?.as_os_str().as_bytes() {
+        match plain(byte) {
+            true => uri.push(char::from(*byte)),
+            false => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str(if has_log { "?mode=ro" } else { "?immutable=1" });
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let database = Connection::open_with_flags(uri, flags)?;
+    database.busy_timeout(PATIENCE)?;
+    Ok(database)
+}
