@@ -54,10 +54,30 @@ impl NewFile {
     /// # Errors
     /// Returns the first error in writing the file, or the error in renaming it.
     pub fn finish(mut self, may_replace: bool) -> io::Result<()> {
-        self.result?;
-        self.file.flush()?;
+        self.flush_all()?;
+        if self.names.is_some() {
+            self.file.get_ref().sync_data()?;
+        }
+        self.name(may_replace)
+    }
+
+    /// Completes one of many files, and gives it its name, which replaces an existing file. The caller makes all of them
+    /// durable afterwards.
+    ///
+    /// # Errors
+    /// As [`NewFile::finish`].
+    pub fn finish_unsynced(mut self) -> io::Result<()> {
+        self.flush_all()?;
+        self.name(true)
+    }
+
+    fn flush_all(&mut self) -> io::Result<()> {
+        std::mem::replace(&mut self.result, Ok(()))?;
+        self.file.flush()
+    }
+
+    fn name(self, may_replace: bool) -> io::Result<()> {
         let Some((temporary, path)) = self.names else { return Ok(()) };
-        self.file.get_ref().sync_data()?;
         if self.is_unnamed {
             temporary.link(self.file.get_ref())?;
         }

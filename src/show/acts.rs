@@ -2,6 +2,7 @@
 //!
 //! Tools have different names in every program. A call is recognised by the members of its input, as an edit is.
 
+use super::wording::{Language, Phrase, phrase};
 use crate::json::{self, Object};
 use std::borrow::Cow;
 
@@ -78,12 +79,12 @@ impl TodoState {
 
     /// Returns the name of the state.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn phrase(self) -> Phrase {
         match self {
-            TodoState::Open => "open",
-            TodoState::Active => "in progress",
-            TodoState::Done => "done",
-            TodoState::Dropped => "dropped",
+            TodoState::Open => phrase::OPEN,
+            TodoState::Active => phrase::IN_PROGRESS,
+            TodoState::Done => phrase::DONE,
+            TodoState::Dropped => phrase::DROPPED,
         }
     }
 }
@@ -125,18 +126,26 @@ pub fn done(todos: &[Todo]) -> (usize, usize) {
 
 /// Returns the line for a call: the tool, and what it is about.
 #[must_use]
-pub fn line(name: &str, act: &Act) -> String {
+pub fn line(name: &str, act: &Act, language: Language) -> String {
     match act {
         Act::Todos(todos) => {
             let (done, all) = done(todos);
-            format!("{name} · {done} of {all} done")
+            format!("{name} · {}", language.with(phrase::DONE_OF, &[&done, &all]))
         }
-        Act::Plan(_) => format!("{name} · plan"),
-        Act::Agent { kind, description, .. } if description.is_empty() => {
-            format!("{name} · subagent {kind}")
+        Act::Plan(_) => format!("{name} · {}", language.say(phrase::PLAN)),
+        Act::Agent { kind, description, .. } => {
+            let gap = if description.is_empty() { "" } else { ": " };
+            format!("{name} · {}{gap}{description}", language.with(phrase::SUBAGENT, &[kind]))
         }
-        Act::Agent { kind, description, .. } => format!("{name} · subagent {kind}: {description}"),
     }
+}
+
+/// Returns the id of the subagent that a result names, as Claude Code's results do.
+#[must_use]
+pub fn agent_of(result: &str) -> Option<&str> {
+    let id = result.split("agentId: ").nth(1)?;
+    let end = id.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(id.len());
+    Some(&id[..end]).filter(|id| !id.is_empty())
 }
 
 #[cfg(test)]
@@ -167,8 +176,15 @@ mod tests {
             (r#"{"plan":""}"#, None),
             ("[]", None),
         ] {
-            let line = read(input).map(|act| line("f", &act));
+            let line = read(input).map(|act| line("f", &act, Language::En));
             assert_eq!(line.as_deref(), expected, "{input}");
         }
+    }
+
+    #[test]
+    fn a_result_names_its_subagent() {
+        assert_eq!(agent_of("done\nagentId: a9788de (for resuming)"), Some("a9788de"));
+        assert_eq!(agent_of("agentId: "), None);
+        assert_eq!(agent_of("no"), None);
     }
 }

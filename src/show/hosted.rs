@@ -1,6 +1,7 @@
 //! The wording of what a provider's own tools did, and the links to the sources that it found.
 
-use super::words::{clean, html, plural};
+use super::wording::{Language, noun, phrase};
+use super::words::{clean, html};
 use crate::hosted::{HostedAct, HostedSource};
 use crate::printable::printable;
 
@@ -13,13 +14,16 @@ pub fn is_answer(act: &HostedAct) -> bool {
 }
 
 /// Returns the first line: the tool, what it was asked, and how it ended.
-pub fn line(act: &HostedAct) -> String {
+pub fn line(act: &HostedAct, language: Language) -> String {
     let asked = act.input.as_deref().map(str::trim).filter(|_| long_input(act).is_none());
     let asked = asked.map_or(String::new(), |asked| format!(": {asked}"));
     let mut facts = vec![format!("{}{asked}", act.tool)];
-    facts.extend(act.failure.as_ref().map(|why| format!("failed: {why}")));
+    facts.extend(act.failure.as_ref().map(|why| {
+        let failed = language.say(phrase::FAILED);
+        format!("{failed}: {why}")
+    }));
     let count = act.sources.len() as u64;
-    facts.extend((count > 0).then(|| plural(count, "source")));
+    facts.extend((count > 0).then(|| language.count(count, noun::SOURCE)));
     facts.join(" · ")
 }
 
@@ -154,11 +158,17 @@ mod tests {
     #[test]
     fn the_first_line_says_what_was_asked_and_how_it_ended() {
         let act = HostedAct { input: Some("q".into()), ..found("T", "https://a.example", "c") };
-        assert_eq!((line(&act).as_str(), is_answer(&act)), ("web search: q · 1 source", false));
+        assert_eq!(
+            (line(&act, Language::En).as_str(), is_answer(&act)),
+            ("web search: q · 1 source", false)
+        );
         assert_eq!(body(&act), "1. T\n   https://a.example\n   \"c\"\n");
         let code = HostedAct { input: Some("a = 1\nb".into()), ..HostedAct::default() };
-        assert_eq!((line(&code).as_str(), long_input(&code)), ("", Some("a = 1\nb")));
+        assert_eq!((line(&code, Language::En).as_str(), long_input(&code)), ("", Some("a = 1\nb")));
         let failed = HostedAct { failure: Some("too long".into()), ..HostedAct::default() };
-        assert_eq!((line(&failed).as_str(), is_answer(&failed)), (" · failed: too long", true));
+        assert_eq!(
+            (line(&failed, Language::En).as_str(), is_answer(&failed)),
+            (" · failed: too long", true)
+        );
     }
 }

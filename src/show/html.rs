@@ -11,6 +11,7 @@ use super::edit::{self, DiffKind, DiffLine, Edit};
 use super::emphasis::Marked;
 use super::injections::Injections;
 use super::markdown::{DIALECT, MAX_PARSED, call_line};
+use super::wording::{Language, noun, phrase};
 use super::words::{self, clean, html};
 use super::{CallOutcome, Item, Media, ShowOptions, ShownEntry, facts, hosted, language, plot};
 use crate::printable::printable;
@@ -25,9 +26,32 @@ const STYLE: &str = include_str!("page.css");
 /// The types of images that are shown. Formats that can contain scripts are excluded.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
+/// The surroundings of a page: its place in a site, if it is part of one.
+#[derive(Clone, Copy, Default)]
+pub struct Frame<'f> {
+    /// The title of a page whose session has no name.
+    pub name: &'f str,
+    /// HTML above the title.
+    pub top: &'f str,
+    /// HTML after the conversation.
+    pub bottom: &'f str,
+    /// The number of this page among those of the session, counted from 1, and their number. 0 if there are no others.
+    pub part: (usize, usize),
+    /// Finds the page with a turn, for a turn on another page.
+    pub page_of: Option<&'f PageOf<'f>>,
+    /// Finds the transcript of a subagent, by its id.
+    pub agent: Option<&'f AgentPage<'f>>,
+}
+
+/// Returns the address of the page with a turn.
+pub type PageOf<'f> = dyn Fn(u64) -> Option<String> + 'f;
+/// Returns the address of the page of a subagent.
+pub type AgentPage<'f> = dyn Fn(&str) -> Option<String> + 'f;
+
 /// A page that is written entry by entry.
 pub struct Page<'o, W> {
     options: &'o ShowOptions,
+    frame: Frame<'o>,
     chart: &'o Chart,
     out: W,
     /// The main language of the page.
@@ -43,39 +67,53 @@ pub struct Page<'o, W> {
 }
 
 impl<'o, W: Write> Page<'o, W> {
-    /// Begins the page. Its title is the name of its session, or else `name`.
+    /// Begins the page. Its title is that of the session, or else the name in `frame`. Only the first page of a session
+    /// has the chart and the list of prompts.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn begin(
         options: &'o ShowOptions,
-        name: &str,
+        frame: Frame<'o>,
         chart: &'o Chart,
         mut out: W,
     ) -> io::Result<Page<'o, W>> {
-        let name = chart.title().unwrap_or(name);
+        let name = chart.title().unwrap_or(frame.name);
         let title = html(&printable(name));
-        let facts = chart.session.as_ref().map(|it| words::session(it, &options.zone));
+        let facts = chart.session.as_ref().map(|it| words::session(it, options));
         let mut facts = facts.unwrap_or_default();
         facts.retain(|fact| fact != name);
         facts.push(match chart.first_turn {
-            0 | 1 => words::plural(chart.turn, "turn"),
-            first => format!("turns {first} to {}", chart.turn),
+            0 | 1 => options.language.count(chart.turn, noun::TURN),
+            first => options.language.with(phrase::TURNS_TO, &[&first, &chart.turn]),
         });
-        facts.extend(chart.totals().facts());
+        facts.extend(chart.totals().facts(options.language));
         let facts = html(&printable(&facts.join(" · ")));
         let language = chart.languages.main();
+        let (part, parts) = frame.part;
+        let above = match part {
+            0 | 1 => format!(
+                "{}{}",
+                plot::figure(chart, options.language),
+                index(chart, frame, options.language)
+            ),
+            _ => String::new(),
+        };
+        let facts = match parts {
+            0 | 1 => facts,
+            _ => format!("{facts} · {}", options.language.with(phrase::PAGE_OF, &[&part, &parts])),
+        };
         write!(
             out,
-            "{}<body>\n\
-             <header>\n<h1 dir=\"auto\">{title}</h1>\n<p class=\"facts\">{facts}</p>\n{}{}</header>\n<main>\n",
+            "{}<body>\n{}\
+             <header>\n<h1 dir=\"auto\">{title}</h1>\n<p class=\"facts\">{facts}</p>\n{above}</header>\n<main id=\"content\">\n",
             head(language, &title),
-            plot::figure(chart),
-            index(chart)
+            frame.top,
         )?;
-        let skips_session = chart.session.is_some();
+        let skips_session = chart.session.is_some() && part < 2;
         Ok(Page {
             options,
+            frame,
             chart,
             out,
             language,
@@ -87,14 +125,15 @@ impl<'o, W: Write> Page<'o, W> {
         })
     }
 
-    /// Ends the page.
+    /// Ends the page, and returns its output.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn end(mut self) -> io::Result<()> {
+    pub fn end(mut self) -> io::Result<W> {
         self.write_injections()?;
         self.close_turn()?;
-        self.out.write_all(b"</main>\n</body>\n</html>\n")
+        write!(self.out, "</main>\n{}</body>\n</html>\n", self.frame.bottom)?;
+        Ok(self.out)
     }
 
     /// Writes an entry.
@@ -107,20 +146,25 @@ impl<'o, W: Write> Page<'o, W> {
             return if is_full { self.write_injections() } else { Ok(()) };
         }
         self.write_injections()?;
-        if let Some(note) = words::note(entry) {
+        if let Some(note) = words::note(entry, self.options.language) {
             return self.note(&note, entry.time);
         }
         let back = if entry.retracted { " back" } else { "" };
         match &entry.item {
             Item::Session(_) if std::mem::take(&mut self.skips_session) => Ok(()),
             Item::Session(session) => {
-                let facts = words::session(session, &self.options.zone).join(" · ");
+                let facts = words::session(session, self.options).join(" · ");
                 self.close_turn()?;
-                writeln!(self.out, "<p class=\"facts\">session {}</p>", html(&printable(&facts)))
+                writeln!(
+                    self.out,
+                    "<p class=\"facts\">{} {}</p>",
+                    self.options.language.say(phrase::SESSION),
+                    html(&printable(&facts))
+                )
             }
             Item::Turn(number) => self.turn(*number, entry.time),
             Item::Reply(reply) => {
-                let facts = words::reply(reply, &self.options.prices);
+                let facts = words::reply(reply, self.options);
                 self.begin_speaker(Role::Assistant, &facts, entry.time)
             }
             Item::Text { role, text } => {
@@ -140,14 +184,15 @@ impl<'o, W: Write> Page<'o, W> {
             Item::Thinking(text) => {
                 self.ensure_speaker(Role::Assistant, entry)?;
                 let body = self.prose(text);
-                self.fold(&format!("thinking{back}"), "thinking", &body)
+                let words = self.options.language.say(phrase::THINKING);
+                self.fold(&format!("thinking{back}"), words, &body)
             }
             Item::Call { name, input, is_answered, .. } => {
                 self.ensure_speaker(Role::Assistant, entry)?;
                 if let Some(act) = acts::read(input) {
                     return self.act(name, &act, back);
                 }
-                let line = call_line(name, input, *is_answered);
+                let line = call_line(name, input, *is_answered, self.options.language);
                 let body = edit::read(input)
                     .map_or_else(|| pre(&facts::members(input)), |edit| diff(&edit));
                 self.fold(&format!("call{back}"), &line, &body)
@@ -158,14 +203,14 @@ impl<'o, W: Write> Page<'o, W> {
             }
             Item::Media { role, media } => {
                 self.ensure_speaker(*role, entry)?;
-                let shown = picture(media);
+                let shown = picture(media, self.options.language);
                 writeln!(self.out, "{shown}")
             }
             Item::Hosted(act) => {
                 self.ensure_speaker(Role::Assistant, entry)?;
                 let (mark, kind) =
                     if hosted::is_answer(act) { ('←', "result") } else { ('→', "call") };
-                let line = format!("{mark} {}", hosted::line(act));
+                let line = format!("{mark} {}", hosted::line(act, self.options.language));
                 let failed = if act.failure.is_some() { " failed" } else { "" };
                 match hosted::body_html(act, pre) {
                     body if body.is_empty() => {
@@ -177,7 +222,7 @@ impl<'o, W: Write> Page<'o, W> {
             }
             Item::Other { role, kind, bytes } => {
                 self.ensure_speaker(*role, entry)?;
-                let what = html(&printable(&words::other(kind, *bytes)));
+                let what = html(&printable(&words::other(kind, *bytes, self.options.language)));
                 writeln!(self.out, "<p class=\"facts\">[{what}]</p>")
             }
             _ => Ok(()),
@@ -187,7 +232,7 @@ impl<'o, W: Write> Page<'o, W> {
     fn turn(&mut self, number: u64, time: Option<i64>) -> io::Result<()> {
         self.close_turn()?;
         self.in_turn = true;
-        let facts = self.chart.turn_totals(number).facts().join(" · ");
+        let facts = self.chart.turn_totals(number).facts(self.options.language).join(" · ");
         let facts =
             if facts.is_empty() { facts } else { format!(" <small>{}</small>", html(&facts)) };
         let time = time.map(|time| {
@@ -197,9 +242,20 @@ impl<'o, W: Write> Page<'o, W> {
         });
         writeln!(
             self.out,
-            "<section class=\"turn\" id=\"turn-{number}\">\n<h2><a href=\"#turn-{number}\">Turn {number}</a>{facts}{}</h2>",
+            "<section class=\"turn\" id=\"turn-{number}\">\n<h2><a href=\"#turn-{number}\">{}</a>{facts}{}</h2>",
+            self.options.language.with(phrase::TURN, &[&number]),
             time.unwrap_or_default()
         )
+    }
+
+    /// Begins the rest of a turn whose beginning is on the page before.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn continue_turn(&mut self, number: u64) -> io::Result<()> {
+        self.in_turn = true;
+        let title = self.options.language.with(phrase::TURN_CONTINUED, &[&number]);
+        writeln!(self.out, "<section class=\"turn\">\n<h2>{title}</h2>")
     }
 
     fn close_turn(&mut self) -> io::Result<()> {
@@ -216,7 +272,7 @@ impl<'o, W: Write> Page<'o, W> {
     fn begin_speaker(&mut self, role: Role, facts: &[String], time: Option<i64>) -> io::Result<()> {
         self.close_speaker()?;
         self.speaker = Some(role);
-        let name = if role == Role::User { "User" } else { "Assistant" };
+        let name = words::role(role, self.options.language);
         let facts = html(&printable(&facts.join(" · ")));
         let time = self.time(time);
         writeln!(
@@ -255,7 +311,9 @@ impl<'o, W: Write> Page<'o, W> {
     }
 
     fn marks(&mut self, entry: &ShownEntry) -> io::Result<()> {
-        match words::marks(entry).filter(|_| self.marked.as_ref() != Some(&entry.id)) {
+        match words::marks(entry, self.options.language)
+            .filter(|_| self.marked.as_ref() != Some(&entry.id))
+        {
             Some(mark) => {
                 self.marked = Some(entry.id.clone());
                 writeln!(self.out, "<p class=\"mark\">{mark}</p>")
@@ -265,20 +323,30 @@ impl<'o, W: Write> Page<'o, W> {
     }
 
     fn result(&mut self, result: &CallOutcome, back: &str, time: Option<i64>) -> io::Result<()> {
-        let lines = words::plural(result.text.lines().count() as u64, "line");
-        let mut facts = [words::result(result), vec![lines]].concat();
+        let lines = self.options.language.count(result.text.lines().count() as u64, noun::LINE);
+        let mut facts = [words::result(result, self.options.language), vec![lines]].concat();
         facts.extend(words::clock(time, &self.options.zone));
         let facts = facts.join(" · ");
         let failed = if result.is_error { " failed" } else { "" };
         let shown = if result.shown.is_some() { " shortened" } else { "" };
         let class = format!("result{failed}{shown}{back}");
         self.fold(&class, &format!("← {facts}"), &pre(&result.text))?;
-        result.media.iter().try_for_each(|media| writeln!(self.out, "{}", picture(media)))
+        result.media.iter().try_for_each(|media| {
+            writeln!(self.out, "{}", picture(media, self.options.language))
+        })?;
+        let agent = self.frame.agent.and_then(|find| find(acts::agent_of(&result.text)?));
+        match agent {
+            Some(address) => {
+                let words = self.options.language.say(phrase::TRANSCRIPT);
+                writeln!(self.out, "<p class=\"facts\"><a href=\"{address}\">{words}</a></p>")
+            }
+            None => Ok(()),
+        }
     }
 
     /// Writes a call that is shown as what it is. To-do lists and plans are not folded.
     fn act(&mut self, name: &str, act: &Act, back: &str) -> io::Result<()> {
-        let line = format!("→ {}", acts::line(name, act));
+        let line = format!("→ {}", acts::line(name, act, self.options.language));
         let shown = html(&printable(&line));
         match act {
             Act::Todos(todos) => {
@@ -287,7 +355,8 @@ impl<'o, W: Write> Page<'o, W> {
                     "<div class=\"call{back}\">\n<p>{shown}</p>\n<ul class=\"todos\">"
                 )?;
                 for Todo { state, text } in todos {
-                    let (mark, name) = (html(state.mark()), state.name());
+                    let (mark, name) =
+                        (html(state.mark()), self.options.language.say(state.phrase()));
                     let text = html(&printable(text));
                     writeln!(
                         self.out,
@@ -310,12 +379,12 @@ impl<'o, W: Write> Page<'o, W> {
     fn note(&mut self, note: &words::Note, time: Option<i64>) -> io::Result<()> {
         // The next message gets a heading again.
         self.close_speaker()?;
-        let (title, line) = (note.title, html(&printable(&note.line)));
+        let (class, title, line) = (note.class, note.title, html(&printable(&note.line)));
         let time = self.time(time);
-        writeln!(self.out, "<aside class=\"{title}\">\n<p><b>{title}</b> {line}{time}</p>")?;
+        writeln!(self.out, "<aside class=\"{class}\">\n<p><b>{title}</b> {line}{time}</p>")?;
         if let Some(body) = &note.body {
             let body = self.prose(body);
-            self.fold("summary", "text of the summary", &body)?;
+            self.fold("summary", self.options.language.say(phrase::SUMMARY_TEXT), &body)?;
         }
         writeln!(self.out, "</aside>")
     }
@@ -324,7 +393,7 @@ impl<'o, W: Write> Page<'o, W> {
     fn write_injections(&mut self) -> io::Result<()> {
         let Some(own) = self.injections.take() else { return Ok(()) };
         self.close_speaker()?;
-        self.fold("injected", &own.line(), &pre(&own.text()))
+        self.fold("injected", &own.line(self.options.language), &pre(&own.text()))
     }
 
     /// Writes a folded part; `summary` is plain text, `body` is HTML.
@@ -353,7 +422,7 @@ pub fn head(language: &str, title: &str) -> String {
 }
 
 /// Returns a list of the prompts with links to their turns.
-fn index(chart: &Chart) -> String {
+fn index(chart: &Chart, frame: Frame<'_>, language: Language) -> String {
     if chart.prompts.len() < 2 {
         return String::new();
     }
@@ -361,12 +430,17 @@ fn index(chart: &Chart) -> String {
         let turn = prompt.turn;
         let text = if prompt.text.is_empty() { "…".to_owned() } else { html(&prompt.text) };
         let back = if prompt.retracted { " class=\"back\"" } else { "" };
+        // An address with this page and the number of a turn on another page leads to the link.
+        let (id, page) = match frame.page_of.and_then(|find| find(turn)) {
+            Some(page) => (format!(" id=\"turn-{turn}\""), page),
+            None => Default::default(),
+        };
         format!(
-            "<li value=\"{turn}\"{back}><a href=\"#turn-{turn}\" dir=\"auto\">{text}</a></li>\n"
+            "<li value=\"{turn}\"{id}{back}><a href=\"{page}#turn-{turn}\" dir=\"auto\">{text}</a></li>\n"
         )
     };
     let lines: String = chart.prompts.iter().map(line).collect();
-    let count = words::plural(chart.prompts.len() as u64, "prompt");
+    let count = language.count(chart.prompts.len() as u64, noun::PROMPT);
     format!(
         "<nav>\n<details>\n<summary>{count}</summary>\n<ol>\n{lines}</ol>\n</details>\n</nav>\n"
     )
@@ -396,8 +470,8 @@ fn pre(text: &str) -> String {
 }
 
 /// Renders an image if its data is included and safe, or else its properties.
-fn picture(media: &Media) -> String {
-    let words = html(&printable(&words::media(media)));
+fn picture(media: &Media, language: Language) -> String {
+    let words = html(&printable(&words::media(media, language)));
     let media_type = media.media_type.as_deref().filter(|it| IMAGES.contains(it));
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     let data = media.data.as_ref().filter(|data| data.bytes().all(is_base64));
@@ -525,8 +599,8 @@ mod tests {
         };
         let png =
             "<p><img alt=\"image, image/png, 3 bytes\" src=\"data:image/png;base64,AAAA\"></p>";
-        assert_eq!(picture(&media("image/png", "AAAA")), png);
-        assert!(!picture(&media("image/svg+xml", "AAAA")).contains("<img"));
-        assert!(!picture(&media("image/png", "AA\"onerror=x")).contains("<img"));
+        assert_eq!(picture(&media("image/png", "AAAA"), Language::En), png);
+        assert!(!picture(&media("image/svg+xml", "AAAA"), Language::En).contains("<img"));
+        assert!(!picture(&media("image/png", "AA\"onerror=x"), Language::En).contains("<img"));
     }
 }

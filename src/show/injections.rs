@@ -1,6 +1,6 @@
 //! Text that programs put into the messages of the user, collected so that neighbouring texts are one fold.
 
-use super::words::plural;
+use super::wording::{Language, noun, phrase};
 
 /// The length in bytes above which the texts are shown before more are collected.
 const FULL: usize = 256 * 1024;
@@ -34,12 +34,52 @@ impl Injections {
     }
 
     /// Returns the line that stands for the texts: their names, and the number of lines.
-    pub fn line(&self) -> String {
-        format!("added by the program: {} · {}", self.names.join(", "), plural(self.lines, "line"))
+    pub fn line(&self, language: Language) -> String {
+        let names = self.names.iter().map(|own| name(own, language)).collect::<Vec<_>>().join(", ");
+        let lines = language.count(self.lines, noun::LINE);
+        format!("{} · {lines}", language.with(phrase::ADDED, &[&names]))
     }
 
     /// Returns all texts.
     pub fn text(&self) -> String {
         self.texts.join("\n\n")
+    }
+}
+
+/// The names that text of programs most often has, in Japanese and Chinese.
+const NAMES: [(&str, [&str; 2]); 24] = [
+    ("system reminder", ["システムリマインダー", "系统提醒"]),
+    ("environment", ["環境", "环境"]),
+    ("instructions", ["指示", "指令"]),
+    ("model", ["モデル", "模型"]),
+    ("agents", ["エージェント", "代理"]),
+    ("skills", ["スキル", "技能"]),
+    ("tools", ["ツール", "工具"]),
+    ("tokens left", ["残りトークン", "剩余词元"]),
+    ("date", ["日付", "日期"]),
+    ("context", ["文脈", "上下文"]),
+    ("attribution", ["署名", "署名"]),
+    ("caveat", ["注意書き", "注意事项"]),
+    ("command", ["コマンド", "命令"]),
+    ("command output", ["コマンドの出力", "命令输出"]),
+    ("hook output", ["フックの出力", "钩子输出"]),
+    ("task notification", ["タスク通知", "任务通知"]),
+    ("message from an agent", ["エージェントからのメッセージ", "代理的消息"]),
+    ("interruption", ["中断", "中断"]),
+    ("open file", ["開いたファイル", "打开的文件"]),
+    ("selection", ["選択範囲", "选中内容"]),
+    ("summary", ["要約", "摘要"]),
+    ("memory", ["メモリ", "记忆"]),
+    ("to-do list", ["やることリスト", "待办列表"]),
+    ("note", ["メモ", "备注"]),
+];
+
+/// Returns a name in a language, if it is known in it.
+pub fn name(name: &str, language: Language) -> &str {
+    let known = NAMES.iter().find(|(own, _)| *own == name).map(|(_, names)| names);
+    match (language, known) {
+        (Language::Ja, Some([ja, _])) => ja,
+        (Language::Zh, Some([_, zh])) => zh,
+        _ => name,
     }
 }

@@ -10,6 +10,7 @@ use super::chart::Prompt;
 use super::edit::{self, Edit};
 use super::emphasis::is_escaped;
 use super::injections::Injections;
+use super::wording::{Language, noun, phrase};
 use super::words::{self, clean, html};
 use super::{CallOutcome, Item, ShowOptions, ShownEntry, facts, hosted};
 use crate::json;
@@ -62,14 +63,18 @@ impl<'o, W: Write> Markdown<'o, W> {
         {
             self.index(prompts)?;
         }
-        if let Some(note) = words::note(entry) {
+        if let Some(note) = words::note(entry, self.options.language) {
             return self.note(&note, entry.time);
         }
         match &entry.item {
             Item::Session(session) => {
                 let name = session.label.as_ref().or(session.key.as_ref()).unwrap_or(&session.id);
-                self.block(&format!("# Session {}", inline(name)))?;
-                self.facts(&words::session(session, &self.options.zone))
+                self.block(&format!(
+                    "# {} {}",
+                    self.options.language.say(phrase::SESSION),
+                    inline(name)
+                ))?;
+                self.facts(&words::session(session, self.options))
             }
             Item::Turn(number) => {
                 self.speaker = None;
@@ -78,11 +83,14 @@ impl<'o, W: Write> Markdown<'o, W> {
                 let first = prompts.first().map_or(0, |prompt| prompt.turn);
                 let index = usize::try_from(number.saturating_sub(first)).unwrap_or(usize::MAX);
                 let own = prompts.get(index);
-                self.facts(&own.map(|prompt| prompt.totals.facts()).unwrap_or_default())
+                self.facts(
+                    &own.map(|prompt| prompt.totals.facts(self.options.language))
+                        .unwrap_or_default(),
+                )
             }
             Item::Reply(reply) => {
                 self.begin_speaker(Role::Assistant)?;
-                let mut facts = words::reply(reply, &self.options.prices);
+                let mut facts = words::reply(reply, self.options);
                 facts.extend(words::clock(entry.time, &self.options.zone));
                 self.facts(&facts)
             }
@@ -92,7 +100,7 @@ impl<'o, W: Write> Markdown<'o, W> {
             }
             Item::Thinking(text) => {
                 self.ensure_speaker(Role::Assistant, entry)?;
-                self.fold("thinking", &quoted(text))
+                self.fold(self.options.language.say(phrase::THINKING), &quoted(text))
             }
             Item::Call { name, input, is_answered, .. } => {
                 self.ensure_speaker(Role::Assistant, entry)?;
@@ -103,7 +111,7 @@ impl<'o, W: Write> Markdown<'o, W> {
                     || fenced(&facts::members(input), "text"),
                     |edit| fenced(&diff(&edit), "diff"),
                 );
-                self.fold(&call_line(name, input, *is_answered), &body)
+                self.fold(&call_line(name, input, *is_answered, self.options.language), &body)
             }
             Item::Result(result) => {
                 self.marks(entry)?;
@@ -111,12 +119,12 @@ impl<'o, W: Write> Markdown<'o, W> {
             }
             Item::Media { role, media } => {
                 self.ensure_speaker(*role, entry)?;
-                self.facts(&[words::media(media)])
+                self.facts(&[words::media(media, self.options.language)])
             }
             Item::Hosted(act) => {
                 self.ensure_speaker(Role::Assistant, entry)?;
                 let mark = if hosted::is_answer(act) { '←' } else { '→' };
-                let line = format!("{mark} {}", hosted::line(act));
+                let line = format!("{mark} {}", hosted::line(act, self.options.language));
                 match hosted::body_markdown(act, inline, |text| fenced(text, "text")) {
                     body if body.is_empty() => self.facts(&[line]),
                     body => self.fold(&line, &body),
@@ -124,7 +132,7 @@ impl<'o, W: Write> Markdown<'o, W> {
             }
             Item::Other { role, kind, bytes } => {
                 self.ensure_speaker(*role, entry)?;
-                self.facts(&[words::other(kind, *bytes)])
+                self.facts(&[words::other(kind, *bytes, self.options.language)])
             }
             _ => Ok(()),
         }
@@ -142,7 +150,7 @@ impl<'o, W: Write> Markdown<'o, W> {
     fn write_injections(&mut self) -> io::Result<()> {
         let Some(own) = self.injections.take() else { return Ok(()) };
         self.speaker = None;
-        self.fold(&own.line(), &fenced(&own.text(), "text"))
+        self.fold(&own.line(self.options.language), &fenced(&own.text(), "text"))
     }
 
     /// Writes a list of the prompts with links to their turns.
@@ -152,25 +160,28 @@ impl<'o, W: Write> Markdown<'o, W> {
         }
         let line = |prompt: &Prompt| {
             let anchor = anchor(&self.turn(prompt.turn, prompt.time));
-            let back = if prompt.retracted { " (retracted)" } else { "" };
-            format!("- [Turn {}](#{anchor}): {}{back}", prompt.turn, inline(&prompt.text))
+            let retracted = self.options.language.say(phrase::RETRACTED);
+            let back = if prompt.retracted { format!(" ({retracted})") } else { String::new() };
+            let turn = self.options.language.with(phrase::TURN, &[&prompt.turn]);
+            format!("- [{turn}](#{anchor}): {}{back}", inline(&prompt.text))
         };
         let lines: Vec<String> = prompts.iter().map(line).collect();
-        self.fold(&words::plural(prompts.len() as u64, "prompt"), &lines.join("\n"))
+        self.fold(
+            &self.options.language.count(prompts.len() as u64, noun::PROMPT),
+            &lines.join("\n"),
+        )
     }
 
     /// Returns the heading of a turn.
     fn turn(&self, number: u64, time: Option<i64>) -> String {
         let time = time.map(|time| words::when(time, &self.options.zone));
-        time.map_or(format!("Turn {number}"), |time| format!("Turn {number}, {time}"))
+        let turn = self.options.language.with(phrase::TURN, &[&number]);
+        time.map_or(turn.clone(), |time| format!("{turn}, {time}"))
     }
 
     fn begin_speaker(&mut self, role: Role) -> io::Result<()> {
         self.speaker = Some(role);
-        self.block(match role {
-            Role::User => "### User",
-            Role::Assistant => "### Assistant",
-        })
+        self.block(&format!("### {}", words::role(role, self.options.language)))
     }
 
     fn ensure_speaker(&mut self, role: Role, entry: &ShownEntry) -> io::Result<()> {
@@ -183,7 +194,9 @@ impl<'o, W: Write> Markdown<'o, W> {
     }
 
     fn marks(&mut self, entry: &ShownEntry) -> io::Result<()> {
-        match words::marks(entry).filter(|_| self.marked.as_ref() != Some(&entry.id)) {
+        match words::marks(entry, self.options.language)
+            .filter(|_| self.marked.as_ref() != Some(&entry.id))
+        {
             Some(mark) => {
                 self.marked = Some(entry.id.clone());
                 self.block(&format!("**({mark})**"))
@@ -193,17 +206,20 @@ impl<'o, W: Write> Markdown<'o, W> {
     }
 
     fn result(&mut self, result: &CallOutcome, time: Option<i64>) -> io::Result<()> {
-        let lines = words::plural(result.text.lines().count() as u64, "line");
-        let mut facts = [words::result(result), vec![lines]].concat();
+        let lines = self.options.language.count(result.text.lines().count() as u64, noun::LINE);
+        let mut facts = [words::result(result, self.options.language), vec![lines]].concat();
         facts.extend(words::clock(time, &self.options.zone));
         let facts = facts.join(" · ");
         self.fold(&format!("← {facts}"), &fenced(&result.text, "text"))?;
-        result.media.iter().try_for_each(|media| self.facts(&[words::media(media)]))
+        result
+            .media
+            .iter()
+            .try_for_each(|media| self.facts(&[words::media(media, self.options.language)]))
     }
 
     /// Writes a call that is shown as what it is. To-do lists and plans are not folded.
     fn act(&mut self, name: &str, act: &Act) -> io::Result<()> {
-        let line = format!("→ {}", acts::line(name, act));
+        let line = format!("→ {}", acts::line(name, act, self.options.language));
         match act {
             Act::Todos(todos) => {
                 self.block(&inline(&line))?;
@@ -211,7 +227,7 @@ impl<'o, W: Write> Markdown<'o, W> {
                     let mark = if todo.state == TodoState::Done { 'x' } else { ' ' };
                     let state = match todo.state {
                         TodoState::Open | TodoState::Done => String::new(),
-                        state => format!(" ({})", state.name()),
+                        state => format!(" ({})", self.options.language.say(state.phrase())),
                     };
                     format!("- [{mark}] {}{state}", inline(&todo.text))
                 };
@@ -258,14 +274,14 @@ impl<'o, W: Write> Markdown<'o, W> {
 }
 
 /// Returns the summary line of a folded call.
-pub(super) fn call_line(name: &str, input: &str, is_answered: bool) -> String {
+pub(super) fn call_line(name: &str, input: &str, is_answered: bool, language: Language) -> String {
     let input = json::on_one_line(&printable_json(input));
     let mut line: String = input.chars().take(MAX_INPUT).collect();
     if line.len() < input.len() {
         line.push('…');
     }
     if is_answered {
-        line.push_str(&format!(" · {}", words::ANSWERED));
+        line.push_str(&format!(" · {}", language.say(phrase::ANSWERED)));
     }
     format!("→ {name} {line}")
 }

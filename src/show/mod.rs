@@ -28,7 +28,8 @@ mod table;
 pub mod totals;
 pub mod text;
 pub mod walk;
-mod words;
+pub(crate) mod wording;
+pub(crate) mod words;
 mod wrap;
 
 use crate::cost::PriceList;
@@ -49,6 +50,7 @@ use jiff::tz::TimeZone;
 use std::io::{self, Write};
 use std::rc::Rc;
 use walk::TranscriptWalk;
+pub use wording::Language;
 
 /// The form of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -81,6 +83,8 @@ pub struct ShowOptions {
     pub width: usize,
     /// Use colours in text output.
     pub color: bool,
+    /// The language of the program's own words.
+    pub language: Language,
 }
 
 impl Default for ShowOptions {
@@ -95,6 +99,7 @@ impl Default for ShowOptions {
             zone: TimeZone::UTC,
             width: 80,
             color: false,
+            language: Language::En,
         }
     }
 }
@@ -405,7 +410,8 @@ pub fn show(
         Format::Html => {
             let chart = chart(&read)?;
             let cannot = "cannot write '<stdout>'";
-            let mut page = html::Page::begin(options, name, &chart, out).context(cannot)?;
+            let frame = html::Frame { name, ..html::Frame::default() };
+            let mut page = html::Page::begin(options, frame, &chart, out).context(cannot)?;
             let notes = read(&mut |entry| page.show(entry))?;
             page.end().context(cannot)?;
             Ok(notes)

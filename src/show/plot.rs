@@ -4,7 +4,7 @@
 //! percent, so that text has a readable size on any screen.
 
 use super::chart::{Chart, Point, StepKind};
-use super::words::plural;
+use super::wording::{Language, noun, phrase};
 use crate::estimate::report::grouped;
 use std::fmt::Write;
 
@@ -24,14 +24,16 @@ const MAX_NAMED: usize = 6;
 const MAX_ROWS: usize = 500;
 
 /// Returns the chart as a figure; an empty string if there are no requests.
-pub fn figure(chart: &Chart) -> String {
+pub fn figure(chart: &Chart, language: Language) -> String {
     let requests = chart.points.iter().filter(|point| is_request(point)).count();
     if requests == 0 {
         return String::new();
     }
-    let words = words(chart);
-    let picture = if chart.points.len() > 1 { picture(chart, &words) } else { String::new() };
-    format!("<figure>\n{picture}<figcaption>{words}</figcaption>\n{}</figure>\n", table(chart))
+    let words = words(chart, language);
+    let has_picture = chart.points.len() > 1;
+    let picture = if has_picture { picture(chart, &words, language) } else { String::new() };
+    let table = table(chart, language);
+    format!("<figure>\n{picture}<figcaption>{words}</figcaption>\n{table}</figure>\n")
 }
 
 fn is_request(point: &Point) -> bool {
@@ -39,46 +41,41 @@ fn is_request(point: &Point) -> bool {
 }
 
 /// Describes the picture.
-fn words(chart: &Chart) -> String {
+fn words(chart: &Chart, language: Language) -> String {
     let count = |fits: fn(&StepKind) -> bool| {
         chart.points.iter().filter(|point| fits(&point.kind)).count() as u64
     };
     let mut requests = chart.points.iter().filter(|point| is_request(point));
     let most = requests.clone().max_by_key(|point| point.tokens);
     let (most, last) = (most.map_or((0, 0), |it| (it.tokens, it.turn)), requests.next_back());
-    let mut text = format!(
-        "The context was largest in turn {}, with {}, and had {} in the last request.",
-        most.1,
-        plural(most.0, "token"),
-        grouped(last.map_or(0, |point| point.tokens)),
-    );
+    let last = grouped(last.map_or(0, |point| point.tokens));
+    let tokens = language.count(most.0, noun::TOKEN);
+    let mut text = language.with(phrase::LARGEST, &[&most.1, &tokens, &last]);
+    let gap = if language == Language::En { " " } else { "" };
+    let mut add = |sentence: String| {
+        text.push_str(gap);
+        text.push_str(&sentence);
+    };
     let compacted = |point: &&Point| matches!(point.kind, StepKind::Compacted(_));
     let compactions = chart.points.iter().filter(compacted).count();
     if compactions > MAX_NAMED {
-        let _ = write!(text, " There were {compactions} compactions.");
+        add(language.with(phrase::COMPACTIONS, &[&compactions]));
     }
     for point in chart.points.iter().filter(|_| compactions <= MAX_NAMED) {
         if let StepKind::Compacted(before) = point.kind {
             let (before, after) = (grouped(before), grouped(point.tokens));
-            let turn = point.turn;
-            let _ =
-                write!(text, " A compaction in turn {turn} reduced it from {before} to {after}.");
+            add(language.with(phrase::COMPACTED, &[&point.turn, &before, &after]));
         }
     }
     let refused = count(|kind| *kind == StepKind::Refused);
     if refused > 0 {
-        let _ = write!(text, " {} did not fit.", plural(refused, "request"));
+        let requests = language.count(refused, noun::REQUEST);
+        add(language.with(phrase::DID_NOT_FIT_ALL, &[&requests]));
     }
     let estimated = count(|kind| *kind == StepKind::Estimated);
     if estimated > 0 {
-        let _ = write!(
-            text,
-            " {} estimated; a provider counted the others.",
-            match estimated {
-                1 => "1 request is".to_owned(),
-                _ => format!("{} requests are", grouped(estimated)),
-            }
-        );
+        let phrase = if estimated == 1 { phrase::ESTIMATED_ONE } else { phrase::ESTIMATED_ALL };
+        add(language.with(phrase, &[&grouped(estimated)]));
     }
     text
 }
@@ -107,7 +104,7 @@ impl Frame {
     }
 }
 
-fn picture(chart: &Chart, words: &str) -> String {
+fn picture(chart: &Chart, words: &str, language: Language) -> String {
     let largest = chart.points.iter().map(|point| match point.kind {
         StepKind::Compacted(before) | StepKind::Shortened(before) => before.max(point.tokens),
         _ => point.tokens,
@@ -120,9 +117,10 @@ fn picture(chart: &Chart, words: &str) -> String {
     let frame = Frame { last: chart.points.len() - 1, most };
     let mut svg = format!(
         "<svg role=\"img\" aria-labelledby=\"chart-title chart-words\" width=\"100%\" height=\"{}\">\n\
-         <title id=\"chart-title\">Tokens of the context over the turns</title>\n\
+         <title id=\"chart-title\">{}</title>\n\
          <desc id=\"chart-words\">{words}</desc>\n",
-        TOP + PLOT + BOTTOM
+        TOP + PLOT + BOTTOM,
+        language.say(phrase::CHART)
     );
     grid(&mut svg, &frame, step);
     if let Some(window) = window {
@@ -130,13 +128,13 @@ fn picture(chart: &Chart, words: &str) -> String {
             &mut svg,
             "window",
             TOP + frame.y(window),
-            &format!("window {}", short(window)),
+            &language.with(phrase::WINDOW, &[&short(window)]),
             true,
         );
     }
     line(&mut svg, &frame, &chart.points);
-    marks(&mut svg, &frame, &chart.points);
-    turns(&mut svg, &frame, &chart.points);
+    marks(&mut svg, &frame, &chart.points, language);
+    turns(&mut svg, &frame, &chart.points, language);
     svg.push_str("</svg>\n");
     svg
 }
@@ -199,18 +197,19 @@ fn line(svg: &mut String, frame: &Frame, points: &[Point]) {
     );
 }
 
-fn marks(svg: &mut String, frame: &Frame, points: &[Point]) {
+fn marks(svg: &mut String, frame: &Frame, points: &[Point], language: Language) {
     let has_dots = points.len() <= MAX_DOTS;
     let compactions = points.iter().filter(|it| matches!(it.kind, StepKind::Compacted(_))).count();
     for (index, point) in points.iter().enumerate() {
         let (x, y) = (frame.x(index), TOP + frame.y(point.tokens));
-        let turn = point.turn;
+        let turn = language.with(phrase::TURN, &[&point.turn]).to_lowercase();
         match point.kind {
             StepKind::Compacted(before) => {
+                let name = language.say(phrase::COMPACTION);
                 let (from, to) = (grouped(before), grouped(point.tokens));
                 let _ = write!(
                     svg,
-                    "<g class=\"compaction\"><title>turn {turn}: compaction, {from} → {to}</title>\
+                    "<g class=\"compaction\"><title>{turn}: {name}, {from} → {to}</title>\
                      <line x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{}\" y2=\"{}\"/>",
                     TOP - 14,
                     TOP + PLOT,
@@ -227,18 +226,20 @@ fn marks(svg: &mut String, frame: &Frame, points: &[Point]) {
                 svg.push_str("</g>\n");
             }
             StepKind::Refused => {
-                let tokens = grouped(point.tokens);
+                let tokens = language.with(phrase::DID_NOT_FIT, &[&grouped(point.tokens)]);
                 let _ = writeln!(
                     svg,
-                    "<circle class=\"refused\" cx=\"{x:.2}%\" cy=\"{y}\" r=\"4\"><title>turn {turn}: {tokens} did not fit</title></circle>"
+                    "<circle class=\"refused\" cx=\"{x:.2}%\" cy=\"{y}\" r=\"4\"><title>{turn}: {tokens}</title></circle>"
                 );
             }
             StepKind::Counted | StepKind::Estimated if has_dots => {
                 let class = if point.kind == StepKind::Counted { "counted" } else { "estimated" };
-                let tokens = grouped(point.tokens);
+                let how = if class == "counted" { phrase::COUNTED } else { phrase::ESTIMATED };
+                let tokens = language.count(point.tokens, noun::TOKEN);
+                let tokens = format!("{tokens}, {}", language.say(how));
                 let _ = writeln!(
                     svg,
-                    "<circle class=\"{class}\" cx=\"{x:.2}%\" cy=\"{y}\" r=\"3\"><title>turn {turn}: {tokens} tokens, {class}</title></circle>"
+                    "<circle class=\"{class}\" cx=\"{x:.2}%\" cy=\"{y}\" r=\"3\"><title>{turn}: {tokens}</title></circle>"
                 );
             }
             _ => {}
@@ -247,7 +248,7 @@ fn marks(svg: &mut String, frame: &Frame, points: &[Point]) {
 }
 
 /// Draws the turn numbers: the first, the last, and one between them.
-fn turns(svg: &mut String, frame: &Frame, points: &[Point]) {
+fn turns(svg: &mut String, frame: &Frame, points: &[Point], language: Language) {
     let y = TOP + PLOT + 16;
     let mut last_turn = None;
     for (index, anchor) in
@@ -257,14 +258,15 @@ fn turns(svg: &mut String, frame: &Frame, points: &[Point]) {
         if last_turn.replace(turn) == Some(turn) {
             continue;
         }
-        let word = if index == 0 { "turn " } else { "" };
+        let name = language.with(phrase::TURN, &[&turn]).to_lowercase();
+        let name = if index == 0 { name } else { turn.to_string() };
         let x = frame.x(index);
-        let _ = writeln!(svg, "<text x=\"{x:.2}%\" y=\"{y}\"{anchor}>{word}{turn}</text>");
+        let _ = writeln!(svg, "<text x=\"{x:.2}%\" y=\"{y}\"{anchor}>{name}</text>");
     }
 }
 
 /// Returns a table of the same numbers, with the largest request of each turn.
-fn table(chart: &Chart) -> String {
+fn table(chart: &Chart, language: Language) -> String {
     let mut rows: Vec<(u64, u64, String)> = Vec::new();
     for point in &chart.points {
         if rows.last().is_none_or(|row| row.0 != point.turn) {
@@ -276,17 +278,25 @@ fn table(chart: &Chart) -> String {
             kind => {
                 let what = match kind {
                     StepKind::Compacted(before) => {
-                        format!("compaction, {} → {}", grouped(before), grouped(point.tokens))
+                        let name = language.say(phrase::COMPACTION);
+                        format!("{name}, {} → {}", grouped(before), grouped(point.tokens))
                     }
-                    StepKind::Refused => format!("{} did not fit", grouped(point.tokens)),
-                    _ => "results shortened".to_owned(),
+                    StepKind::Refused => {
+                        language.with(phrase::DID_NOT_FIT, &[&grouped(point.tokens)])
+                    }
+                    _ => language.say(phrase::RESULTS_SHORTENED).to_owned(),
                 };
                 let gap = if row.2.is_empty() { "" } else { "; " };
                 row.2.push_str(&format!("{gap}{what}"));
             }
         }
     }
-    let mut html = "<details>\n<summary>Numbers</summary>\n<table>\n<tr><th>Turn</th><th>Tokens</th><th>What happened</th></tr>\n".to_owned();
+    let heads = [phrase::TURNS_HEAD, phrase::TOKENS, phrase::EVENT].map(|it| language.say(it));
+    let heads = heads.map(|head| format!("<th scope=\"col\">{head}</th>")).concat();
+    let mut html = format!(
+        "<details>\n<summary>{}</summary>\n<table>\n<tr>{heads}</tr>\n",
+        language.say(phrase::NUMBERS)
+    );
     let skipped = rows.len().saturating_sub(MAX_ROWS);
     for (turn, tokens, what) in rows.into_iter().skip(skipped) {
         let tokens = if tokens == 0 { String::new() } else { grouped(tokens) };
@@ -297,8 +307,8 @@ fn table(chart: &Chart) -> String {
     if skipped > 0 {
         let _ = writeln!(
             html,
-            "<caption>{} left out</caption>",
-            plural(skipped as u64, "earlier turn")
+            "<caption>{}</caption>",
+            language.with(phrase::LEFT_OUT, &[&language.count(skipped as u64, noun::EARLIER_TURN)])
         );
     }
     html.push_str("</table>\n</details>\n");
@@ -347,7 +357,7 @@ mod tests {
 
     #[test]
     fn nothing_is_drawn_without_requests() {
-        assert_eq!(figure(&Chart::default()), "");
+        assert_eq!(figure(&Chart::default(), Language::En), "");
     }
 
     #[test]
@@ -359,7 +369,7 @@ mod tests {
             point(40, StepKind::Compacted(200)),
             point(50, StepKind::Estimated),
         ]);
-        let svg = figure(&chart);
+        let svg = figure(&chart, Language::En);
         assert!(svg.contains("d=\"M0 75L500 0L500 120L1000 112\""), "{svg}");
         assert!(svg.contains("A compaction in turn 1 reduced it from 200 to 40."), "{svg}");
     }

@@ -2,10 +2,11 @@
 
 use super::acts::{self, Act, Todo};
 use super::edit::{self, DiffKind, DiffLine};
-use super::injections::Injections;
+use super::injections::{self, Injections};
 use super::markdown::MAX_PARSED;
 use super::render::{MarkdownLayout, render};
 use super::totals::Totals;
+use super::wording::{noun, phrase};
 use super::words::{self, clean};
 use super::wrap::{chop, cut, expand_tabs, width, wrap};
 use super::{CallOutcome, Item, ShowOptions, ShownEntry, facts, hosted};
@@ -100,22 +101,28 @@ impl<'o, W: Write> TextWriter<'o, W> {
             self.end_turn()?;
         }
         self.totals.take(entry);
-        if let Some(note) = words::note(entry) {
+        if let Some(note) = words::note(entry, self.options.language) {
             return self.note(&note, entry.time);
         }
         match &entry.item {
             Item::Session(session) => {
-                let facts = words::session(session, &self.options.zone).join(" · ");
+                let facts = words::session(session, self.options).join(" · ");
                 self.gap()?;
                 self.rows(
                     style::BOLD,
                     0,
-                    &wrap(&printable(&format!("session {facts}")), self.width),
+                    &wrap(
+                        &printable(&format!(
+                            "{} {facts}",
+                            self.options.language.say(phrase::SESSION).to_lowercase()
+                        )),
+                        self.width,
+                    ),
                 )
             }
             Item::Turn(number) => self.turn(*number, entry.time),
             Item::Reply(reply) => {
-                let facts = words::reply(reply, &self.options.prices);
+                let facts = words::reply(reply, self.options);
                 self.begin_speaker(Role::Assistant, &facts, entry.time)
             }
             Item::Text { role, text } => {
@@ -134,7 +141,11 @@ impl<'o, W: Write> TextWriter<'o, W> {
                 self.ensure_speaker(Role::Assistant, entry)?;
                 self.call(name, input)?;
                 match is_answered {
-                    true => self.line(style::DIM, 4, &format!("({})", words::ANSWERED)),
+                    true => self.line(
+                        style::DIM,
+                        4,
+                        &format!("({})", self.options.language.say(phrase::ANSWERED)),
+                    ),
                     false => Ok(()),
                 }
             }
@@ -144,7 +155,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
             }
             Item::Media { role, media } => {
                 self.ensure_speaker(*role, entry)?;
-                self.aside(2, &words::media(media))
+                self.aside(2, &words::media(media, self.options.language))
             }
             Item::Hosted(act) => {
                 self.ensure_speaker(Role::Assistant, entry)?;
@@ -152,7 +163,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
             }
             Item::Other { role, kind, bytes } => {
                 self.ensure_speaker(*role, entry)?;
-                self.aside(2, &words::other(kind, *bytes))
+                self.aside(2, &words::other(kind, *bytes, self.options.language))
             }
             _ => Ok(()),
         }
@@ -176,7 +187,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
 
     /// Writes the totals of the turn so far.
     fn end_turn(&mut self) -> io::Result<()> {
-        let facts = std::mem::take(&mut self.totals).facts();
+        let facts = std::mem::take(&mut self.totals).facts(self.options.language);
         if facts.is_empty() {
             return Ok(());
         }
@@ -197,7 +208,8 @@ impl<'o, W: Write> TextWriter<'o, W> {
     fn turn(&mut self, number: u64, time: Option<i64>) -> io::Result<()> {
         self.gap()?;
         self.speaker = None;
-        let name = format!("── turn {} ", grouped(number));
+        let turn = self.options.language.with(phrase::TURN, &[&grouped(number)]).to_lowercase();
+        let name = format!("── {turn} ");
         let time = time.map(|time| words::when(time, &self.options.zone));
         let time = time.map_or(String::new(), |time| format!(" {time} ──"));
         let room = self.width.saturating_sub(width(&name) + width(&time));
@@ -210,7 +222,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         let time = words::clock(time, &self.options.zone);
         self.speaker = Some(role);
         let style = if role == Role::User { style::USER } else { style::ASSISTANT };
-        let name = role.to_string();
+        let name = words::role(role, self.options.language).to_lowercase();
         let facts = facts.iter().chain(&time).map(|fact| format!(" · {}", printable(fact)));
         let heading = [name.clone()].into_iter().chain(facts).collect::<String>();
         for (index, row) in wrap(&heading, self.width - 2).into_iter().enumerate() {
@@ -236,7 +248,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         if self.marked.as_ref() == Some(&entry.id) {
             return Ok(());
         }
-        match words::marks(entry) {
+        match words::marks(entry, self.options.language) {
             Some(mark) => {
                 self.marked = Some(entry.id.clone());
                 self.line(style::VIEW, 2, &format!("({mark})"))?;
@@ -292,21 +304,23 @@ impl<'o, W: Write> TextWriter<'o, W> {
         self.gap()?;
         // The next message gets a heading again.
         self.speaker = None;
-        let rows = wrap(&printable(&format!("({})", own.line())), self.width - 2);
+        let rows =
+            wrap(&printable(&format!("({})", own.line(self.options.language))), self.width - 2);
         self.rows(style::DIM, 2, &rows)?;
         if self.options.full { self.verbatim(&own.text()) } else { Ok(()) }
     }
 
     fn thinking(&mut self, text: &str) -> io::Result<()> {
         self.gap_unless(&[Last::Heading])?;
+        let word = self.options.language.say(phrase::THINKING);
         if self.options.full {
-            self.line(style::DIM, 2, "(thinking)")?;
+            self.line(style::DIM, 2, &format!("({word})"))?;
             return self.prose(text, style::DIM);
         }
         let text = clean(text);
         let line = text.trim().lines().next().unwrap_or_default();
-        let line = cut(&expand_tabs(line), self.width - 14);
-        self.line(style::DIM, 2, &format!("(thinking) {line}"))?;
+        let line = cut(&expand_tabs(line), self.width - 6 - width(word));
+        self.line(style::DIM, 2, &format!("({word}) {line}"))?;
         self.last = Last::Heading;
         Ok(())
     }
@@ -341,7 +355,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
     /// Writes a call that is shown as what it is.
     fn act(&mut self, name: &str, act: &Act) -> io::Result<()> {
         self.last = Last::Call;
-        let line = format!("▸ {}", printable(&acts::line(name, act)));
+        let line = format!("▸ {}", printable(&acts::line(name, act, self.options.language)));
         self.rows(style::TOOL, 2, &wrap(&line, self.width - 2))?;
         match act {
             Act::Todos(todos) => {
@@ -395,7 +409,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
     }
 
     fn result(&mut self, result: &CallOutcome, entry: &ShownEntry) -> io::Result<()> {
-        let facts = words::result(result);
+        let facts = words::result(result, self.options.language);
         let style = if result.is_error { style::BAD } else { style::TOOL };
         if !result.follows {
             self.gap()?;
@@ -410,16 +424,24 @@ impl<'o, W: Write> TextWriter<'o, W> {
         let without = injected::without_reminders(&result.text).filter(|_| !self.options.full);
         self.folded(without.as_ref().unwrap_or(&result.text), style)?;
         if without.is_some() {
-            self.line(style::DIM, 4, "(added by the program: system reminder)")?;
+            self.line(style::DIM, 4, &self.reminder())?;
         }
         for media in &result.media {
-            self.aside(4, &words::media(media))?;
+            self.aside(4, &words::media(media, self.options.language))?;
         }
         if result.text.trim().is_empty() && result.media.is_empty() {
-            self.line(style::DIM, 4, "(no output)")?;
+            let words = self.options.language.say(phrase::NO_OUTPUT);
+            self.line(style::DIM, 4, &format!("({words})"))?;
         }
         self.last = Last::Text;
         Ok(())
+    }
+
+    /// Returns the line for a reminder that a program added to a result.
+    fn reminder(&self) -> String {
+        let language = self.options.language;
+        let name = injections::name("system reminder", language);
+        format!("({})", language.with(phrase::ADDED, &[&name]))
     }
 
     /// Writes what a provider's own tool did. Code is shown in full, like the command of a call.
@@ -427,7 +449,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         self.gap_unless(&[Last::Call, Last::Heading])?;
         let mark = if hosted::is_answer(act) { '◂' } else { '▸' };
         let style = if act.failure.is_some() { style::BAD } else { style::TOOL };
-        let line = format!("{mark} {}", hosted::line(act));
+        let line = format!("{mark} {}", hosted::line(act, self.options.language));
         self.rows(style, 2, &wrap(&printable(&line), self.width - 2))?;
         hosted::long_input(act).map_or(Ok(()), |input| self.wrapped(input))?;
         self.folded(&hosted::body(act), style::DIM)?;
@@ -439,7 +461,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         let time = words::clock(time, &self.options.zone);
         let time = time.map_or(String::new(), |time| format!(" · {time}"));
         self.gap_unless(&[Last::Note])?;
-        let style = if note.title == "error" { style::BAD } else { style::VIEW };
+        let style = if note.class == "error" { style::BAD } else { style::VIEW };
         let line = format!("━━ {}: {}{time}", note.title, note.line);
         self.rows(style, 0, &wrap(&printable(&line), self.width))?;
         // The next message gets a heading again.
@@ -481,7 +503,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         if count == 0 {
             return Ok(());
         }
-        let rest = words::plural(count as u64, "more line");
+        let rest = self.options.language.count(count as u64, noun::MORE_LINE);
         self.line(style::DIM, 4, &format!("… {rest} (--full)"))
     }
 

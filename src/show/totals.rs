@@ -1,6 +1,6 @@
 //! The totals of a turn: how long it took, and the tokens and calls in it.
 
-use super::words::plural;
+use super::wording::{Language, noun, phrase};
 use super::{Item, ShownEntry};
 use crate::estimate::report::grouped;
 use crate::usage::Counts;
@@ -59,14 +59,15 @@ impl Totals {
 
     /// Returns the facts in order of display.
     #[must_use]
-    pub fn facts(&self) -> Vec<String> {
-        let duration = self.duration().filter(|micros| *micros >= 1_000_000).map(duration);
-        let mut facts: Vec<String> = duration.into_iter().collect();
+    pub fn facts(&self, language: Language) -> Vec<String> {
+        let duration = self.duration().filter(|micros| *micros >= 1_000_000);
+        let mut facts: Vec<String> =
+            duration.into_iter().map(|micros| self::duration(micros, language)).collect();
         if self.counts.prompt() > 0 {
-            facts.push(format!("{} in", grouped(self.counts.prompt())));
-            facts.push(format!("{} out", grouped(self.counts.output)));
+            facts.push(language.with(phrase::IN, &[&grouped(self.counts.prompt())]));
+            facts.push(language.with(phrase::OUT, &[&grouped(self.counts.output)]));
         }
-        facts.extend((self.calls > 0).then(|| plural(self.calls, "call")));
+        facts.extend((self.calls > 0).then(|| language.count(self.calls, noun::CALL)));
         facts
     }
 }
@@ -82,14 +83,14 @@ fn add(a: Counts, b: Counts) -> Counts {
 
 /// Formats a duration in microseconds with its two largest units.
 #[must_use]
-pub fn duration(micros: i64) -> String {
+pub fn duration(micros: i64, language: Language) -> String {
     let seconds = micros.max(0) / 1_000_000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
-        (0, _, _) => format!("{hours} h {} min", minutes % 60),
-        _ => format!("{days} d {} h", hours % 24),
+        (0, 0, 0) => language.with(phrase::SECONDS, &[&seconds]),
+        (0, 0, _) => language.with(phrase::MINUTES, &[&minutes, &(seconds % 60)]),
+        (0, _, _) => language.with(phrase::HOURS, &[&hours, &(minutes % 60)]),
+        _ => language.with(phrase::DAYS, &[&days, &(hours % 24)]),
     }
 }
 
@@ -107,7 +108,7 @@ mod tests {
             (90_000, "1 d 1 h"),
             (-5, "0 s"),
         ] {
-            assert_eq!(duration(seconds * 1_000_000), text);
+            assert_eq!(duration(seconds * 1_000_000, Language::En), text);
         }
     }
 }

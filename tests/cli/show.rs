@@ -6,6 +6,7 @@ mod follow;
 mod injected;
 mod markdown;
 mod output;
+mod site;
 
 use std::env;
 use std::fs;

@@ -1,9 +1,12 @@
 //! claw-show: show a transcript as text, Markdown or HTML.
 
+mod args;
+mod bill;
 mod file;
 mod show;
+mod site;
 
-use crate::show::ShowArgs;
+use crate::args::ShowArgs;
 use clap::Parser;
 use clawutils::cli::{self, LogArgs, Operands, arguments};
 use std::process::ExitCode;
@@ -13,7 +16,9 @@ Examples:
   Show the last turn:
       claw-show --limit-turns 1 s.jsonl
   Make an HTML page:
-      claw-show --output s.html s.jsonl";
+      claw-show --output s.html s.jsonl
+  Make a site of all sessions of Claude Code:
+      claw-show --output site/ ~/.claude/projects";
 
 /// Show a transcript as text, Markdown or HTML
 #[derive(Parser)]

@@ -1,92 +1,19 @@
-//! Runs `claw-show`: chooses the format, the width and the colours, and shows or follows transcripts, or renders
-//! Markdown.
+//! Runs `claw-show`: shows or follows transcripts, makes a site of them, or renders Markdown.
 
-use crate::file;
+use crate::args::ShowArgs;
+use crate::{bill, file, site};
 use anyhow::Context;
-use clawutils::cli::options::RedactArgs;
-use clawutils::cli::{
-    DialectArgs, Log, Operands, Output, open_stdin, prices, progress, report, variable,
-};
-use clawutils::cost::{Bill, PriceList};
+use clawutils::cli::{Log, Operands, Output, open_stdin, progress, report};
 use clawutils::exit::{Exit, fail};
-use clawutils::input::lines::Lines;
-use clawutils::messages::range::{self, RebuildOptions};
-use clawutils::printable::printable;
 use clawutils::show::follow::{Follow, FollowEvent};
 use clawutils::show::render::MarkdownLayout;
 use clawutils::show::stream::Stream;
 use clawutils::show::{self, Format, ShowNotes, ShowOptions};
-use clawutils::usage::Calls;
-use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use std::io::{IsTerminal, Write, stdout};
-use std::path::PathBuf;
+use std::io::{Write, stdout};
 
 /// The pause between two checks of a followed file, in nanoseconds.
 const PAUSE: i64 = 200_000_000;
-/// The width in columns if neither the environment nor the terminal gives one.
-const WIDTH: usize = 80;
-
-/// When to use colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Color {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-/// The options of `claw-show`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ShowArgs {
-    /// The options for transcripts of other programs.
-    #[command(flatten)]
-    pub dialect: DialectArgs,
-    /// Format of the output (default: from the extension of --output, else text)
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<Format>,
-    /// Write to a new file instead of standard output
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["follow", "markdown"])]
-    pub output: Option<PathBuf>,
-    /// Replace the file of --output if it exists
-    #[arg(long, requires = "output")]
-    pub replace: bool,
-    /// Do not fold anything
-    #[arg(long)]
-    pub full: bool,
-    /// Show only the last N turns
-    #[arg(long, value_name = "N")]
-    pub limit_turns: Option<u64>,
-    /// Show only turn N, counted from 1
-    #[arg(long, value_name = "N", conflicts_with_all = ["follow", "limit_turns"])]
-    pub turn: Option<u64>,
-    /// Show the file, and then what is appended to it, until a signal ends the program
-    #[arg(long)]
-    pub follow: bool,
-    /// Render Markdown from standard input for a terminal as it arrives, instead of a transcript
-    #[arg(long, conflicts_with_all = ["format", "full", "limit_turns", "turn", "follow", "cost", "redact"])]
-    pub markdown: bool,
-    /// Number of columns of the text, at least 24 (default: COLUMNS, the width of the terminal, or 80)
-    #[arg(long, value_name = "N")]
-    pub width: Option<usize>,
-    /// Use colours in text
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub color: Color,
-    /// Show only the tokens and the cost of the calls, in one line
-    #[arg(long, conflicts_with_all = ["format", "output", "follow", "full"])]
-    pub cost: bool,
-    /// File of prices, one model per line, which wins over the table of models
-    #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
-    pub prices: Option<PathBuf>,
-    /// File of models to look up before the built-in table
-    #[arg(long, value_name = "FILE", env = "CLAW_MODELS")]
-    pub models: Option<PathBuf>,
-    /// The patterns to redact.
-    #[command(flatten)]
-    pub redact: RedactArgs,
-}
 
 impl ShowArgs {
     /// Shows the operands.
@@ -99,9 +26,15 @@ impl ShowArgs {
             return self.markdown(operands);
         }
         if self.cost {
-            return self.bill(operands);
+            return bill::run(self, operands);
         }
-        let (options, format) = (self.options()?, self.format()?);
+        let options = self.options()?;
+        if let Some(output) = &self.output
+            && site::is_wanted(output, self.format, &operands.files)
+        {
+            return site::run(self, output, &operands.files, options, log);
+        }
+        let format = self.format()?;
         if self.follow {
             return self.follow(operands, &options, log);
         }
@@ -122,31 +55,6 @@ impl ShowArgs {
             }
         };
         report_notes(log, &notes)?;
-        Ok(Exit::Done)
-    }
-
-    fn prices(&self) -> anyhow::Result<PriceList> {
-        prices(self.prices.as_deref(), self.models.as_deref())
-    }
-
-    /// Writes the bill for the calls in the selected turns; nothing if they have no counts.
-    fn bill(&self, operands: &Operands) -> anyhow::Result<Exit> {
-        let (inputs, prices) = (operands.transcripts_of(&self.dialect)?, self.prices()?);
-        let limit_turns = self.limit_turns.or(self.turn.map(|_| 1));
-        let part = RebuildOptions { to_turn: self.turn, limit_turns, ..RebuildOptions::default() };
-        let mut lines = Lines::new(&inputs, range::find(&inputs, &part)?);
-        let mut calls = Calls::default();
-        while let Some(batch) = lines.batch()? {
-            batch.flatten().for_each(|line| calls.take(&line.object, &line.place));
-        }
-        let bill = Bill::of(calls.each(), &prices);
-        let line = printable(&bill.line(&prices)).into_owned();
-        let mut out = Output::open();
-        if !bill.is_empty() {
-            let line = if self.has_color() { format!("\x1b[2m{line}\x1b[0m") } else { line };
-            writeln!(out, "{line}").context("cannot write '<stdout>'")?;
-        }
-        out.finish()?;
         Ok(Exit::Done)
     }
 
@@ -177,42 +85,6 @@ impl ShowArgs {
         Ok(Exit::Done)
     }
 
-    /// Returns the format from the option, else the one that the name of the output file selects.
-    fn format(&self) -> anyhow::Result<Format> {
-        match (self.format, &self.output) {
-            (Some(format), _) => Ok(format),
-            (None, Some(path)) => file::format(path),
-            (None, None) => Ok(Format::Text),
-        }
-    }
-
-    fn columns(&self) -> usize {
-        self.width.or_else(|| columns(self.output.is_none())).unwrap_or(WIDTH)
-    }
-
-    fn has_color(&self) -> bool {
-        match self.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => {
-                self.output.is_none() && stdout().is_terminal() && variable("NO_COLOR").is_none()
-            }
-        }
-    }
-
-    fn options(&self) -> anyhow::Result<ShowOptions> {
-        Ok(ShowOptions {
-            full: self.full,
-            limit_turns: self.limit_turns,
-            turn: self.turn,
-            redact: self.redact.patterns()?,
-            prices: self.prices()?,
-            zone: TimeZone::try_system().unwrap_or(TimeZone::UTC),
-            width: self.columns(),
-            color: self.has_color(),
-        })
-    }
-
     fn follow(&self, operands: &Operands, options: &ShowOptions, log: Log) -> anyhow::Result<Exit> {
         if self.format.is_some_and(|format| format != Format::Text) {
             return fail(Exit::Usage, "--follow writes only text; omit --format");
@@ -241,13 +113,6 @@ fn report_notes(log: Log, notes: &ShowNotes) -> anyhow::Result<()> {
     report(log, &notes.findings, false)?;
     log.replaced(notes.replaced);
     Ok(())
-}
-
-/// Returns the width of a line, from the environment or else from the terminal that is written to.
-fn columns(is_stdout: bool) -> Option<usize> {
-    let given = variable("COLUMNS").and_then(|text| text.parse().ok());
-    let size = || rustix::termios::tcgetwinsize(stdout()).ok().filter(|_| is_stdout);
-    given.or_else(|| size().map(|size| usize::from(size.ws_col))).filter(|columns| *columns > 0)
 }
 
 /// Waits before the next check. If the reader of standard output closes it, fails at once, as a write would.
