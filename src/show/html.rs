@@ -492,12 +492,14 @@ fn rendered(text: &str) -> String {
     }
     let (marked, mut links) = (Marked::new(&text), Vec::new());
     let events = Parser::new_ext(&marked.text, DIALECT).map(|event| marked.event(event));
-    let events = events.filter_map(|event| safe(event, &mut links));
+    let mut headings = Headings::default();
+    let events = events.filter_map(|event| safe(event, &mut links, &mut headings));
     let mut out = String::with_capacity(text.len() * 2);
     let mut language = None;
     let events = TextMergeStream::new(events).map(|event| coloured(event, &mut language));
     pulldown_cmark::html::push_html(&mut out, events);
-    out
+    // Code that scrolls must be reachable with the keyboard. There is no other markup that begins so, because text is escaped.
+    out.replace("<pre><code", "<pre tabindex=\"0\"><code")
 }
 
 /// Highlights code in fences. `language` is that of the open fence.
@@ -525,17 +527,16 @@ fn spans(pieces: &[(CodePart, &str)]) -> String {
 }
 
 /// Makes an event safe. `links` has an element for each open link: true if it is kept.
-fn safe<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
+fn safe<'a>(event: Event<'a>, links: &mut Vec<bool>, headings: &mut Headings) -> Option<Event<'a>> {
     Some(match event {
         Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-        // The page itself uses h1 to h3.
         Event::Start(Tag::Heading { level, .. }) => {
             let (id, classes, attrs) = (None, Vec::new(), Vec::new());
-            Event::Start(Tag::Heading { level: below(level), id, classes, attrs })
+            Event::Start(Tag::Heading { level: headings.begin(level), id, classes, attrs })
         }
-        Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(below(level))),
+        Event::End(TagEnd::Heading(_)) => Event::End(TagEnd::Heading(headings.current())),
         Event::Start(Tag::Image { .. }) => Event::Text(CowStr::Borrowed("[image: ")),
         Event::End(TagEnd::Image) => Event::Text(CowStr::Borrowed("]")),
         Event::Start(Tag::Link { ref dest_url, .. }) => {
@@ -547,11 +548,27 @@ fn safe<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
     })
 }
 
-fn below(level: HeadingLevel) -> HeadingLevel {
-    match level {
-        HeadingLevel::H1 => HeadingLevel::H4,
-        HeadingLevel::H2 => HeadingLevel::H5,
-        _ => HeadingLevel::H6,
+/// The headings of a message that are above the current place, by their levels.
+#[derive(Default)]
+struct Headings(Vec<HeadingLevel>);
+
+impl Headings {
+    /// Begins a heading, and returns its level on the page, which uses the levels 1 to 3 itself. A heading is one level below
+    /// the one that it belongs to, because readers of a page by its outline expect no gaps.
+    fn begin(&mut self, level: HeadingLevel) -> HeadingLevel {
+        while self.0.last().is_some_and(|above| *above >= level) {
+            self.0.pop();
+        }
+        self.0.push(level);
+        self.current()
+    }
+
+    fn current(&self) -> HeadingLevel {
+        match self.0.len() {
+            0 | 1 => HeadingLevel::H4,
+            2 => HeadingLevel::H5,
+            _ => HeadingLevel::H6,
+        }
     }
 }
 
@@ -572,6 +589,7 @@ mod tests {
             ("<script>\nx\n</script>", "<p>&lt;script&gt;\nx\n&lt;/script&gt;</p>\n"),
             ("これは**「永久」**です", "<p>これは<strong>「永久」</strong>です</p>\n"),
             ("# one\n## two", "<h4>one</h4>\n<h5>two</h5>\n"),
+            ("### one\n##### two\n### three", "<h4>one</h4>\n<h5>two</h5>\n<h4>three</h4>\n"),
             (
                 "[a](javascript:x) [b](https://x.org) [c](#d)",
                 "<p>a <a href=\"https://x.org\">b</a> c</p>\n",
@@ -579,7 +597,7 @@ mod tests {
             ("![a](https://x.org/i.png)", "<p>[image: a]</p>\n"),
             (
                 "```rust\nlet a = \"</code><b>\";\n```",
-                "<pre><code class=\"language-rust\"><span class=\"keyword\">let</span> a = <span class=\"string\">\"&lt;/code&gt;&lt;b&gt;\"</span>;\n</code></pre>\n",
+                "<pre tabindex=\"0\"><code class=\"language-rust\"><span class=\"keyword\">let</span> a = <span class=\"string\">\"&lt;/code&gt;&lt;b&gt;\"</span>;\n</code></pre>\n",
             ),
             ("[![a](i)](JavaScript:x)", "<p>[image: a]</p>\n"),
             ("a\u{1b}[31m\u{202e}b", "<p>a\\u{1b}[31m\\u{202e}b</p>\n"),
