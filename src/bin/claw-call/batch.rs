@@ -302,11 +302,22 @@ impl Batches<'_> {
                 return self.ledger.found(&entry.name, &batch.id);
             }
             let is_before = |batch: &Batch| batch.created.is_some_and(|it| it < entry.time - SKEW);
-            if next.is_none() || batches.last().is_some_and(is_before) {
-                break;
+            let is_enough =
+                self.service.batches.is_newest_first() && batches.last().is_some_and(is_before);
+            if next.is_none() || is_enough {
+                return self.miss(entry);
             }
             after = next;
         }
+        let text = format!(
+            "cannot find out whether the batch '{}' was sent: the list of batches is too long; look for it at the provider",
+            entry.name
+        );
+        fail(Exit::Unavailable, text)
+    }
+
+    /// Counts that a batch is missing in the service's list, and sends it again if it was missing before.
+    fn miss(&mut self, entry: &Entry) -> anyhow::Result<()> {
         let misses = self.misses.entry(entry.name.clone()).or_default();
         *misses += 1;
         if *misses >= MISSES { self.abandon(entry) } else { Ok(()) }

@@ -47,6 +47,10 @@ impl BatchService for MessageBatches {
         false
     }
 
+    fn is_newest_first(&self) -> bool {
+        true
+    }
+
     fn entry(&self, id: &str, body: &str) -> String {
         Members::with_capacity(body.len() + 64)
             .string("custom_id", id)

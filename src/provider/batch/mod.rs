@@ -94,6 +94,11 @@ pub trait BatchService {
         true
     }
 
+    /// Returns true if the list of batches is known to have the newest first.
+    fn is_newest_first(&self) -> bool {
+        false
+    }
+
     /// Returns a request in the form that a batch has it.
     fn entry(&self, id: &str, body: &str) -> String;
 
@@ -108,7 +113,7 @@ pub trait BatchService {
     /// Returns the request for the state of a batch.
     fn state(&self, id: &str) -> Question;
 
-    /// Returns the request for a page of the list of batches, the newest first. `after` is what the page before names.
+    /// Returns the request for a page of the list of batches. `after` is what the page before names.
     fn list(&self, after: Option<&str>) -> Question;
 
     /// Reads the description of a batch.

@@ -30,10 +30,14 @@ impl Results<'_, '_> {
         if !service.batches.has_lines() {
             let answer = service.text(question)?;
             if let Ok(object) = Object::parse(answer.text.trim()) {
-                let mut results = service.batches.inline(&object).into_iter().enumerate();
+                let results = service.batches.inline(&object);
+                // Without keys, the order counts, but only if no result is missing.
+                let is_whole = results.len() == self.entry.requests.len();
+                let mut results = results.into_iter().enumerate();
                 while let Some((number, result)) = results.next()
-                    && self.take(result, number)
-                {}
+                    && self.take(result, if is_whole { number } else { usize::MAX })
+                {
+                }
             }
             return self.check();
         }

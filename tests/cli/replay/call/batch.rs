@@ -290,6 +290,20 @@ fn no_secret_reaches_the_answers() {
 }
 
 #[test]
+fn answers_in_a_directory_of_transcripts_are_no_transcripts() {
+    let sandbox = Sandbox::new();
+    let provider = FakeProvider::new().batching(1, |_| Fate::Answered);
+    transcripts(&sandbox, 2);
+    let args = ["--glob", "*", "d"];
+    let expected = replay(&sandbox, &provider, "chat", &args).assert().code(1).stdout_text();
+    let batch = ["--batch", "--state", "d/kept", "--poll", "0.01"];
+    for _ in 0..2 {
+        let run = replay(&sandbox, &provider, "chat", &[&batch[..], &args].concat());
+        assert_eq!(run.assert().code(1).stdout_text(), expected);
+    }
+}
+
+#[test]
 fn results_that_are_cut_off_are_read_again() {
     for api in ["anthropic", "chat"] {
         let sandbox = Sandbox::new();
