@@ -1,7 +1,8 @@
 //! `--batch`: sends queued requests as batches, waits for them, and stores the answers as recordings.
 //!
 //! Each batch is noted in the ledger before it is sent. A batch whose id is not known, because the process was killed or
-//! the answer was lost, is looked for in the service's list, and sent again only if it is missing there twice.
+//! the answer was lost, is looked for in the service's list, and sent again only if it has been missing
+//! there for a while.
 
 mod limits;
 mod results;
@@ -35,8 +36,9 @@ use std::time::{Duration, Instant};
 const LONGEST: Duration = Duration::from_secs(72 * 3600);
 /// The difference of two clocks, in seconds, that is allowed for when a batch is looked for by its time.
 const SKEW: f64 = 3600.0;
-/// The number of times that a batch must be missing in the list before it is sent again.
-const MISSES: u32 = 2;
+/// The time for which a batch must be missing in the list before it is sent again, unless `--timeout` is less. The service may
+/// still be busy with a request whose answer was lost.
+const SETTLED: Duration = Duration::from_secs(60);
 
 /// Sends the queued requests in the directories that the input names, waits, and stores the answers.
 ///
@@ -79,7 +81,7 @@ pub fn batch(
                 log.wait_for("waiting for another process that waits for these batches");
             sleep(args.batches.poll, end)
         })?,
-        misses: HashMap::new(),
+        missing: HashMap::new(),
         failures: 0,
         prices: Prices::read(&args.spent.limits, model)?,
         log,
@@ -96,8 +98,8 @@ struct Batches<'b> {
     /// The service and its address.
     place: String,
     ledger: Ledger,
-    /// How often a batch was missing in the service's list, by name.
-    misses: HashMap<String, u32>,
+    /// Since when a batch is missing in the service's list, by name.
+    missing: HashMap<String, Instant>,
     /// The number of consecutive failures to send.
     failures: u32,
     prices: Prices,
@@ -316,11 +318,14 @@ impl Batches<'_> {
         fail(Exit::Unavailable, text)
     }
 
-    /// Counts that a batch is missing in the service's list, and sends it again if it was missing before.
+    /// Notes that a batch is missing in the service's list. If it has been missing for long enough, it is sent again.
     fn miss(&mut self, entry: &Entry) -> anyhow::Result<()> {
-        let misses = self.misses.entry(entry.name.clone()).or_default();
-        *misses += 1;
-        if *misses >= MISSES { self.abandon(entry) } else { Ok(()) }
+        let now = Instant::now();
+        let first = *self.missing.entry(entry.name.clone()).or_insert(now);
+        match first < now && first.elapsed() >= SETTLED.min(self.args.patience.timeout) {
+            true => self.abandon(entry),
+            false => Ok(()),
+        }
     }
 
     /// Returns true if a batch of the list may be the one that was sent. Without a name, one of the same size is a candidate; the

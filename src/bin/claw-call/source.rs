@@ -17,7 +17,7 @@ pub struct SourceArgs {
     #[command(flatten)]
     pub cassette: CassetteArgs,
     /// Answer from the recordings in directory DIR, and queue a request that has no answer there for --batch
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "replay", "stream", "recording"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "replay", "stream", "recording", "count", "compact"])]
     pub queue: Option<PathBuf>,
 }
 

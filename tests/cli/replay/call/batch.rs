@@ -43,7 +43,7 @@ fn replay(sandbox: &Sandbox, provider: &FakeProvider, api: &str, args: &[&str]) 
 
 /// Returns a command that replays the directory `d` in batches.
 fn batch(sandbox: &Sandbox, provider: &FakeProvider, api: &str, args: &[&str]) -> Cmd {
-    let batch = ["--batch", "--state", "kept", "--poll", "0.01"];
+    let batch = ["--batch", "--state", "kept", "--poll", "0.01", "--timeout", "2"];
     replay(sandbox, provider, api, &[&batch, args, &["d"]].concat())
 }
 
