@@ -3,6 +3,7 @@
 
 mod copies;
 mod goclaw;
+mod mcp;
 mod opencode;
 mod peers;
 mod queries;

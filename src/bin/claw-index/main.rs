@@ -7,6 +7,7 @@ mod follow;
 mod foreign;
 mod goclaw;
 mod insert;
+mod mcp;
 mod opencode;
 mod output;
 mod prices;
@@ -63,6 +64,7 @@ enum Command {
     Query(query::Query),
     Stats(stats::Stats),
     Schema(query::Schema),
+    Mcp(mcp::Mcp),
     Records(foreign::Records),
 }
 
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
             Command::Query(query) => query.run(&path),
             Command::Stats(stats) => stats.run(&path),
             Command::Schema(schema) => schema.run(&path),
+            Command::Mcp(mcp) => mcp.run(&path),
             Command::Records(records) => records.run(),
         };
         done.map_err(|error| database::explain(error, &path))

@@ -1,10 +1,11 @@
 //! query and schema: run SQL, and show the tables.
 
 use crate::database;
-use crate::output::{self, Format};
+use crate::output;
+pub use crate::output::Format;
 use clawutils::cli::{Output, read_stdin, text};
 use clawutils::exit::{Error, Exit, fail};
-use rusqlite::ErrorCode;
+use rusqlite::{Connection, ErrorCode};
 use std::io::Write;
 use std::path::Path;
 
@@ -33,25 +34,37 @@ impl Query {
             "-" => text("<stdin>", &read_stdin()?)?.to_owned(),
             _ => self.sql,
         };
-        let database = database::open_for_queries(path)?;
-        let mut select = database.prepare(&sql).map_err(invalid)?;
-        if select.column_count() == 0 || !select.readonly() {
-            return fail(
-                Exit::Usage,
-                "cannot run the query: it does more than read; begin it with SELECT",
-            );
-        }
         let mut out = Output::open();
-        let mut rows = select.query([]).map_err(invalid)?;
-        let written = output::write(&mut rows, self.format, &mut out);
-        written.map_err(|error| match error.downcast::<rusqlite::Error>() {
-            Ok(error) if is_invalid(&error) => invalid(error),
-            Ok(error) => error.into(),
-            Err(error) => error,
-        })?;
+        write(&sql, self.format, &database::open_for_queries(path)?, &mut out)?;
         out.finish()?;
         Ok(Exit::Done)
     }
+}
+
+/// Writes the result of a query.
+///
+/// # Errors
+/// Fails with 2 if the query is invalid or would do more than read.
+pub fn write(
+    sql: &str,
+    format: Format,
+    database: &Connection,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let mut select = database.prepare(sql).map_err(invalid)?;
+    if select.column_count() == 0 || !select.readonly() {
+        return fail(
+            Exit::Usage,
+            "cannot run the query: it does more than read; begin it with SELECT",
+        );
+    }
+    let mut rows = select.query([]).map_err(invalid)?;
+    let written = output::write(&mut rows, format, out);
+    written.map_err(|error| match error.downcast::<rusqlite::Error>() {
+        Ok(error) if is_invalid(&error) => invalid(error),
+        Ok(error) => error.into(),
+        Err(error) => error,
+    })
 }
 
 /// Returns the error for an invalid query.

@@ -21,25 +21,29 @@ const RANKED: i64 = 5000;
 pub struct Search {
     /// Words that results contain: "a phrase", a beginning*, -excluded
     #[arg(value_name = "WORDS", required = true)]
-    words: Vec<String>,
+    pub words: Vec<String>,
     /// Search only this session: its path, id, key or label
     #[arg(long, value_name = "SESSION")]
-    session: Option<String>,
+    pub session: Option<String>,
     /// Search only messages with this role
     #[arg(long, value_name = "ROLE", value_parser = ["user", "assistant", "tool_use", "tool_result"])]
-    role: Option<String>,
+    pub role: Option<String>,
     /// Search only messages since this day or time, in UTC: 2026-11-23, 2026-11-23T08:00:00Z
     #[arg(long, value_name = "TIME", value_parser = since)]
-    since: Option<f64>,
+    pub since: Option<f64>,
     /// Maximum number of results
     #[arg(long, value_name = "N", default_value = "20")]
-    limit: u32,
+    pub limit: u32,
     /// Write one JSON object per line
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
-fn since(text: &str) -> Result<f64, String> {
+/// Reads a day or a time.
+///
+/// # Errors
+/// Fails if it is none.
+pub fn since(text: &str) -> Result<f64, String> {
     let day = || time::of_text(&format!("{text}T00:00:00Z"));
     let micros = time::of_text(text).or_else(day);
     micros
@@ -71,23 +75,31 @@ impl Search {
     /// # Errors
     /// Fails with 2 if there is no word to search for, and with 1 if no session or several have the given name.
     pub fn run(self, path: &Path) -> anyhow::Result<Exit> {
+        let mut out = Output::open();
+        let count = self.write(&database::open_for_queries(path)?, &mut out)?;
+        out.finish()?;
+        Ok(if count == 0 { Exit::Failed } else { Exit::Done })
+    }
+
+    /// Writes the messages that are found, and returns their number.
+    ///
+    /// # Errors
+    /// As [`Search::run`].
+    pub fn write(&self, database: &Connection, out: &mut dyn Write) -> anyhow::Result<usize> {
         let words = self.words.join(" ");
         let query = words::Query::parse(&words).map_err(|why| {
             Error::new(Exit::Usage, format!("cannot search for '{words}': {why}"))
         })?;
-        let database = database::open_for_queries(path)?;
-        let hits = self.hits(&database, &query)?;
+        let hits = self.hits(database, &query)?;
         let is_bright = stdout().is_terminal() && variable("NO_COLOR").is_none();
-        let mut out = Output::open();
         for hit in &hits {
             let snippet = Snippet::of(&hit.text, &query);
             match self.json {
                 true => writeln!(out, "{}", printable_json(&hit.members(&snippet).into_json()))?,
-                false => hit.write(&snippet, is_bright, &mut out)?,
+                false => hit.write(&snippet, is_bright, out)?,
             }
         }
-        out.finish()?;
-        Ok(if hits.is_empty() { Exit::Failed } else { Exit::Done })
+        Ok(hits.len())
     }
 
     fn hits(&self, database: &Connection, query: &words::Query) -> anyhow::Result<Vec<Hit>> {
@@ -120,7 +132,10 @@ impl Search {
 }
 
 /// Returns the number of the session with this path, id, key or label.
-fn session(database: &Connection, name: &str) -> anyhow::Result<i64> {
+///
+/// # Errors
+/// Fails with 1 if no session or several have this name.
+pub fn session(database: &Connection, name: &str) -> anyhow::Result<i64> {
     let path = Path::new(name).canonicalize().unwrap_or_else(|_| name.into());
     let by_path = database
         .query_row("SELECT number FROM sessions WHERE key = ?", [path.to_string_lossy()], |row| {

@@ -21,7 +21,7 @@ const LABEL: usize = 40;
 pub struct Stats {
     /// Maximum number of lines of each list
     #[arg(long, value_name = "N", default_value = "10")]
-    limit: u32,
+    pub limit: u32,
 }
 
 /// The lists: a title, and a query for labels and numbers.
@@ -60,18 +60,23 @@ impl Stats {
     /// # Errors
     /// If the database cannot be read.
     pub fn run(self, path: &Path) -> anyhow::Result<Exit> {
-        let database = database::open_for_queries(path)?;
         let mut out = Output::open();
+        self.write(&database::open_for_queries(path)?, &mut out)?;
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+
+    /// Writes the lists that are not empty.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn write(&self, database: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
         let totals = "SELECT 'sessions: ' || count(*) || ', turns: ' || coalesce(sum(turn_count), 0) \
             || ', messages: ' || coalesce(sum(message_count), 0) FROM sessions";
         let totals: String = database.query_row(totals, [], |row| row.get(0))?;
         writeln!(out, "{totals}")?;
-        write_bill(&database, &mut out)?;
-        for (title, query) in LISTS {
-            list(&database, title, query, self.limit, &mut out)?;
-        }
-        out.finish()?;
-        Ok(Exit::Done)
+        write_bill(database, out)?;
+        LISTS.iter().try_for_each(|(title, query)| list(database, title, query, self.limit, out))
     }
 }
 
