@@ -112,7 +112,7 @@ impl Site {
         if due > 0 || !is_same {
             // If this process is killed, the next one knows which files are this site's.
             self.claim(&work, &options.digest)?;
-            self.write_sessions(&work, options, &mut report)?;
+            self.write_sessions(&mut work, options, &mut report)?;
         }
         self.write_lists(&work, options, &mut report)?;
         self.finish(work, options, &mut report)?;
@@ -145,6 +145,8 @@ impl Site {
                         // It is not read again until it changes.
                         own.row = Row { stamp: Some(own.source.stamp), ..Row::default() };
                     } else {
+                        // It keeps its pages, and is read again next time, also if only the options differ.
+                        own.row.stamp = None;
                         report.errors.push(error);
                     }
                 }
@@ -197,7 +199,7 @@ impl Site {
     /// Writes the pages of the sessions that are due.
     fn write_sessions(
         &self,
-        work: &[Work<'_>],
+        work: &mut [Work<'_>],
         options: &SiteOptions,
         report: &mut SiteReport,
     ) -> anyhow::Result<()> {
@@ -212,8 +214,10 @@ impl Site {
             let create = |file: &str| NewFile::create(&self.directory.join(file), PRIVATE);
             pages::write(row, &read, options, &agent, &create)
         });
-        for written in written {
-            report.written += written?;
+        for (own, parts) in work.iter_mut().filter(|own| own.is_due).zip(written) {
+            // The transcript may have grown in the meantime.
+            own.row.parts = parts?;
+            report.written += own.row.parts;
         }
         Ok(())
     }

@@ -16,9 +16,7 @@ Examples:
   Show the last turn:
       claw-show --limit-turns 1 s.jsonl
   Make an HTML page:
-      claw-show --output s.html s.jsonl
-  Make a site of all sessions of Claude Code:
-      claw-show --output site/ ~/.claude/projects";
+      claw-show --output s.html s.jsonl";
 
 /// Show a transcript as text, Markdown or HTML
 #[derive(Parser)]
