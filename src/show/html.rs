@@ -89,7 +89,11 @@ impl<'o, W: Write> Page<'o, W> {
         });
         facts.extend(chart.totals().facts(options.language));
         let facts = html(&printable(&facts.join(" · ")));
-        let language = chart.languages.main();
+        // The program's own words are few. In English, the page is in the language of the conversation.
+        let language = match options.language {
+            Language::En => chart.languages.main(),
+            other => other.code(),
+        };
         let (part, parts) = frame.part;
         let above = match part {
             0 | 1 => format!(

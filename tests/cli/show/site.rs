@@ -165,6 +165,7 @@ fn audit_42_a_site_is_in_the_language_of_the_reader_and_redacted() {
         for english in [">User <", ">Assistant <", ">Turn 1<", ">Sessions<", "turns"] {
             assert!(!all.contains(english), "{language}: {english}\n{all}");
         }
+        assert!(files["ours.html"].contains(&format!("<html lang=\"{language}\">")), "{language}");
         assert!(files["ours.html"].contains("an [REDACTED:word]"), "{}", files["ours.html"]);
     }
 }
