@@ -16,9 +16,10 @@ from strict_provider import Provider
 # Newer versions of Claude Code repair much of a session themselves, so an old one is tried, too.
 PACKAGES = {
     "claude-code": "@anthropic-ai/claude-code", "claude-code-2.0": "@anthropic-ai/claude-code@2.0.76",
-    "codex": "@openai/codex", "gemini-cli": "@google/gemini-cli", "pi": "@earendil-works/pi-coding-agent",
+    "codex": "@openai/codex", "gemini-cli": "@google/gemini-cli", "opencode": "opencode-ai",
+    "pi": "@earendil-works/pi-coding-agent",
 }
-NAMES = {"claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "gemini-cli": "Gemini CLI", "pi": "pi"}
+NAMES = {"claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "gemini-cli": "Gemini CLI", "opencode": "opencode", "pi": "pi"}
 NODE = "node@22"
 FIRST, SECOND, LAST = "Read the two files.", "Say more.", "Go on."
 SAID = [FIRST, "Both files are read.", SECOND, "It is said."]
@@ -86,6 +87,12 @@ class Program:
             (self.home / ".gemini").mkdir()
             auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}
             (self.home / ".gemini/settings.json").write_text(json.dumps(auth))
+        if self.key == "opencode":
+            (self.home / ".config/opencode").mkdir(parents=True)
+            options = {"baseURL": f"{address}/v1", "apiKey": "x"}
+            toy = {"npm": "@ai-sdk/anthropic", "name": "toy", "options": options, "models": {"claude-sonnet-4-5": {"name": "toy"}}}
+            own = {"provider": {"toy": toy}, "model": "toy/claude-sonnet-4-5", "autoupdate": False, "share": "disabled"}
+            (self.home / ".config/opencode/opencode.json").write_text(json.dumps(own))
         if self.key == "pi":
             (self.home / ".pi/agent").mkdir(parents=True)
             models = {"providers": {"anthropic": {"baseUrl": address, "apiKey": "x"}}}
@@ -110,24 +117,39 @@ class Program:
             node = self.root / "node/node_modules/node/bin/node"
             binary = at / "@google/gemini-cli/bundle/gemini.js"
             return [node, binary, "--skip-trust", "--approval-mode", "yolo", "-m", "gemini-2.5-pro", *resume, "-p", prompt]
+        if self.key == "opencode":
+            resume = ["--continue"] if is_last else ["--session", self.id(session)] if session else []
+            return [self.opencode(), "run", "-m", "toy/claude-sonnet-4-5", *resume, prompt]
         own = [at / ".bin/pi", "--provider", "anthropic", "--model", "claude-sonnet-4-5"]
         resume = ["--continue"] if is_last else ["--session", session] if session else []
         return [*own, *resume, "-p", prompt]
 
-    def run(self, prompt, session=None, directory=None):
-        """Runs the program; returns its status, its last words, and its requests with their verdicts."""
+    def opencode(self):
+        return next((self.root / self.name / "node_modules").glob("opencode-linux-*[0-9]/bin/opencode"))
+
+    def environment(self):
         node = self.root / "node/node_modules/node/bin"
-        environment = {
+        return {
             "PATH": f"{node}:/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8", "TZ": "UTC", "IS_SANDBOX": "1",
             "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{self.provider.port}", "ANTHROPIC_API_KEY": "x",
             "OPENAI_API_KEY": "x", "GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{self.provider.port}",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
         }
+
+    def take(self, file, directory):
+        """Runs the command that takes a session from a file, if the program needs one."""
+        if self.key == "opencode":
+            command = [self.opencode(), "import", file]
+            subprocess.run(command, env=self.environment(), cwd=directory, capture_output=True, timeout=SECONDS, check=True)
+
+    def run(self, prompt, session=None, directory=None):
+        """Runs the program; returns its status, its last words, and its requests with their verdicts."""
         before = len(self.provider.seen)
         command = [str(part) for part in self.command(prompt, session)]
         try:
             done = subprocess.run(
-                command, env=environment, cwd=directory or self.toy, capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL,
+                command, env=self.environment(), cwd=directory or self.toy, capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL,
             )
             status, words = done.returncode, (done.stderr + done.stdout).decode(errors="replace").strip()
         except subprocess.TimeoutExpired:
@@ -136,11 +158,15 @@ class Program:
 
     def id(self, session):
         """Returns the id of a session, which is in the name of the file, or in its first line."""
+        if self.key == "opencode":
+            return json.loads(session.read_text())["info"]["id"]
         name = session.stem[-36:]
         return name if name.count("-") == 4 and self.key != "gemini-cli" else json.loads(session.read_text().splitlines()[0])["sessionId"]
 
     def session(self):
-        """Returns the newest session."""
+        """Returns the newest session, or the database with all."""
+        if self.key == "opencode":
+            return self.home / ".local/share/opencode/opencode.db"
         files = [it for it in self.home.rglob("*.jsonl") if "agent-" not in it.name and it.stem != "history"]
         return max(files, key=lambda it: it.stat().st_mtime)
 

@@ -7,6 +7,7 @@ mod adapt;
 mod claude_code;
 mod codex;
 mod gemini_cli;
+mod opencode;
 mod pi;
 pub mod place;
 mod tools;
@@ -38,6 +39,8 @@ pub enum ExportForm {
     Codex,
     /// A chat of Gemini CLI
     GeminiCli,
+    /// A session for opencode to import
+    Opencode,
     /// The body of a request to OpenAI's API, without a model
     Openai,
 }
@@ -66,9 +69,9 @@ impl Program {
         }
     }
 
-    /// Returns true if it sends its messages to Anthropic's API, which takes thinking back.
+    /// Returns true if it can send messages to Anthropic's API, which takes thinking back.
     fn is_of_anthropic(self) -> bool {
-        matches!(self, Program::ClaudeCode | Program::Pi)
+        matches!(self, Program::ClaudeCode | Program::Opencode | Program::Pi)
     }
 }
 
@@ -158,6 +161,7 @@ pub fn export(
         ExportForm::ClaudeCode => (claude_code::text, Program::ClaudeCode),
         ExportForm::Codex => (codex::text, Program::Codex),
         ExportForm::GeminiCli => (gemini_cli::text, Program::GeminiCli),
+        ExportForm::Opencode => (opencode::text, Program::Opencode),
         ExportForm::Openai => {
             let messages = form::convert(messages, Target::Openai, Thinking::Auto);
             let text = Members::new().list("messages", messages).into_line();

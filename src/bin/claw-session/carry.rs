@@ -40,6 +40,8 @@ pub enum Target {
     Codex,
     /// Gemini CLI, in .gemini in GEMINI_CLI_HOME or ~
     GeminiCli,
+    /// opencode, which imports it from XDG_DATA_HOME or ~/.local/share
+    Opencode,
     /// pi, in PI_CODING_AGENT_DIR or ~/.pi/agent
     Pi,
 }
@@ -50,6 +52,7 @@ impl Target {
             Target::ClaudeCode => ExportForm::ClaudeCode,
             Target::Codex => ExportForm::Codex,
             Target::GeminiCli => ExportForm::GeminiCli,
+            Target::Opencode => ExportForm::Opencode,
             Target::Pi => ExportForm::Pi,
         }
     }
@@ -60,6 +63,7 @@ impl Target {
             Target::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", ""),
             Target::Codex => ("CODEX_HOME", ".codex", ""),
             Target::GeminiCli => ("GEMINI_CLI_HOME", ".gemini", ".gemini"),
+            Target::Opencode => ("XDG_DATA_HOME", ".local/share/opencode", "opencode"),
             Target::Pi => ("PI_CODING_AGENT_DIR", ".pi/agent", ""),
         };
         let get = |name| ENVIRONMENT.get(name).filter(|value| !value.is_empty());
@@ -95,7 +99,9 @@ impl Carry {
         let mut out = Output::open();
         let mut command = std::ffi::OsString::from("cd ");
         command.push(quoted(export.directory.as_ref()));
-        print_line(&mut out, &command, &format!(" && {}", place::resume(&export, self.to.form())))?;
+        command.push(" && ");
+        command.push(place::resume(&export, self.to.form(), &path));
+        print_line(&mut out, &command, "")?;
         out.finish()?;
         Ok(Exit::Done)
     }

@@ -183,7 +183,7 @@ impl Adapter<'_> {
         let get = |name: &str| source.as_ref().and_then(|source| source.string(name));
         let is_image = object.as_ref().and_then(|object| object.get("type")) == Some("\"image\"");
         let is_plain = get("type").as_deref() == Some("text");
-        let takes_files = self.to == Program::GeminiCli;
+        let takes_files = matches!(self.to, Program::GeminiCli | Program::Opencode);
         match (is_image, get("data"), get("url")) {
             (false, Some(text), _) if is_plain => Block::from_text(&text),
             (is_image, Some(_), _) if is_image || takes_files => block,

@@ -2,14 +2,15 @@
 //!
 //! Seen in Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0 and pi 1.5.2 on 28 November 2026.
 
-use super::{Export, ExportForm, timestamp};
+use super::{Export, ExportForm, opencode, timestamp};
 use crate::exit::{Exit, fail};
-use std::path::PathBuf;
+use crate::process::quoted;
+use std::path::{Path, PathBuf};
 
 /// The longest name of a project's directory. Claude Code cuts longer ones off and appends a hash of its own.
 const MOST_NAME: usize = 200;
 
-/// Returns the path of a session's file below the home of the program that reads the form or, for Gemini CLI, below the
+/// Returns the path of a session's file, which opencode imports from there, below the home of the program that reads the form or, for Gemini CLI, below the
 /// directory of the project.
 ///
 /// # Errors
@@ -36,6 +37,7 @@ pub fn path(export: &Export, form: ExportForm) -> anyhow::Result<PathBuf> {
             let time = time[..16].replace(':', "-");
             format!("chats/session-{time}-{}.jsonl", id.get(..8).unwrap_or(id))
         }
+        ExportForm::Opencode => format!("carried/{id}.json"),
         ExportForm::Pi => {
             let name = directory.strip_prefix('/').unwrap_or(directory);
             let project = dashed(name, |c| !matches!(c, '/' | '\\' | ':'));
@@ -55,11 +57,17 @@ fn dashed(name: &str, is_kept: impl Fn(char) -> bool) -> String {
     name.chars().map(dashes).collect()
 }
 
-/// Returns the command that resumes a session in its working directory, without the path of the directory.
+/// Returns the command that resumes a session in its working directory, without the path of the directory. `path` is the
+/// path of its file.
 #[must_use]
-pub fn resume(export: &Export, form: ExportForm) -> String {
+pub fn resume(export: &Export, form: ExportForm, path: &Path) -> String {
     let id = &export.id;
     match form {
+        ExportForm::Opencode => {
+            let path = quoted(path.as_os_str());
+            let id = opencode::session_id(id);
+            format!("opencode import {} && opencode --session {id}", path.to_string_lossy())
+        }
         ExportForm::ClaudeCode => format!("claude --resume {id}"),
         ExportForm::Codex => format!("codex resume {id}"),
         ExportForm::GeminiCli => format!("gemini --resume {id}"),

@@ -250,3 +250,37 @@ fn a_session_is_carried_to_where_the_other_program_looks_for_it() {
             .stderr(contains("the session is in '").and(contains("other/")));
     }
 }
+
+#[test]
+fn a_session_for_opencode_has_a_call_and_its_result_in_one_part() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", session_of("opencode", SESSION));
+    let cmd = sandbox.cmd("claw-session").args(["carry", "--to", "opencode", "./s.jsonl"]);
+    let run = cmd.env("XDG_DATA_HOME", sandbox.path("data")).assert().success();
+    let line = run.stdout_text().trim_end().to_owned();
+    let command = line.strip_prefix("cd '/w' && opencode import '").expect("a command");
+    let (path, session) = command.split_once("' && opencode --session ").expect("a session");
+    let text = std::fs::read_to_string(path).expect("a session");
+    let file: Value = serde_json::from_str(&text).expect("JSON");
+    let info = &file["info"];
+    assert_eq!((&info["id"], &info["directory"]), (&json!(session), &json!("/w")));
+    assert_eq!((&info["title"], session.starts_with("ses_")), (&json!("Wörter"), true));
+    let messages = file["messages"].as_array().expect("messages");
+    let kinds = |index: usize| -> Vec<&str> {
+        let parts = messages[index]["parts"].as_array().expect("parts");
+        parts.iter().map(|part| part["type"].as_str().expect("a type")).collect()
+    };
+    let reply = ["step-start", "reasoning", "reasoning", "text", "tool", "tool"];
+    assert_eq!(
+        (kinds(0), kinds(1), kinds(2)),
+        (vec!["text"], reply.to_vec(), vec!["text", "file"])
+    );
+    let state = |part: usize| &messages[1]["parts"][part]["state"];
+    assert_eq!((&state(4)["status"], &state(4)["output"]), (&json!("completed"), &json!("r1")));
+    assert_eq!((&state(5)["status"], &state(5)["error"]), (&json!("error"), &json!("r2")));
+    assert_eq!(messages[1]["info"]["parentID"], messages[0]["info"]["id"]);
+    // opencode sorts messages by their ids.
+    for pair in messages.windows(2) {
+        assert!(pair[0]["info"]["id"].as_str() < pair[1]["info"]["id"].as_str());
+    }
+}
