@@ -39,7 +39,8 @@ complete -c claw-index -n "__fish_claw_index_needs_command" -f -a "search" -d 'S
 complete -c claw-index -n "__fish_claw_index_needs_command" -f -a "query" -d 'Run an SQL query that reads the index'
 complete -c claw-index -n "__fish_claw_index_needs_command" -f -a "stats" -d 'Print tokens, tools, sessions and errors, with bars'
 complete -c claw-index -n "__fish_claw_index_needs_command" -f -a "schema" -d 'Print the tables and views of the index as SQL'
-complete -c claw-index -n "__fish_claw_index_needs_command" -f -a "goclaw" -d 'Write the sessions of a GoClaw database as records, for claw-session import'
+complete -c claw-index -n "__fish_claw_index_needs_command" -f -a "mcp" -d 'Serve the index to agents with the Model Context Protocol, on standard input and output'
+complete -c claw-index -n "__fish_claw_index_needs_command" -f -a "records" -d 'Write the sessions in the database of another program as records, for claw-session import'
 complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l prices -d 'File of prices, one model per line, which wins over the table of models' -r -F
 complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l models -d 'File of models to look up before the built-in table' -r -F
 complete -c claw-index -n "__fish_claw_index_using_subcommand update" -l redact -d 'Redact text that matches a pattern in FILE' -r -F
@@ -93,10 +94,17 @@ json\t'One JSON object per diagnostic'"
 complete -c claw-index -n "__fish_claw_index_using_subcommand schema" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-index -n "__fish_claw_index_using_subcommand schema" -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-index -n "__fish_claw_index_using_subcommand schema" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c claw-index -n "__fish_claw_index_using_subcommand goclaw" -l store-path -l db -d 'Database of the index (default: index.db beside the sessions of the workspace)' -r -F
-complete -c claw-index -n "__fish_claw_index_using_subcommand goclaw" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
-complete -c claw-index -n "__fish_claw_index_using_subcommand goclaw" -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
+complete -c claw-index -n "__fish_claw_index_using_subcommand mcp" -l store-path -l db -d 'Database of the index (default: index.db beside the sessions of the workspace)' -r -F
+complete -c claw-index -n "__fish_claw_index_using_subcommand mcp" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
+complete -c claw-index -n "__fish_claw_index_using_subcommand mcp" -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
 json\t'One JSON object per diagnostic'"
-complete -c claw-index -n "__fish_claw_index_using_subcommand goclaw" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
-complete -c claw-index -n "__fish_claw_index_using_subcommand goclaw" -l profile -d 'Profile of the configuration file to use' -r -f
-complete -c claw-index -n "__fish_claw_index_using_subcommand goclaw" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c claw-index -n "__fish_claw_index_using_subcommand mcp" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
+complete -c claw-index -n "__fish_claw_index_using_subcommand mcp" -l profile -d 'Profile of the configuration file to use' -r -f
+complete -c claw-index -n "__fish_claw_index_using_subcommand mcp" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c claw-index -n "__fish_claw_index_using_subcommand records" -l store-path -l db -d 'Database of the index (default: index.db beside the sessions of the workspace)' -r -F
+complete -c claw-index -n "__fish_claw_index_using_subcommand records" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
+complete -c claw-index -n "__fish_claw_index_using_subcommand records" -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
+json\t'One JSON object per diagnostic'"
+complete -c claw-index -n "__fish_claw_index_using_subcommand records" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
+complete -c claw-index -n "__fish_claw_index_using_subcommand records" -l profile -d 'Profile of the configuration file to use' -r -f
+complete -c claw-index -n "__fish_claw_index_using_subcommand records" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -187,6 +187,8 @@ complete -c claw-session -n "__fish_claw_session_using_subcommand import" -s h -
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l to -d 'The form to write' -r -f -a "pi\t'A session of pi, OpenClaw or GoClaw, in version 3'
 claude-code\t'A project file of Claude Code'
 codex\t'A rollout file of Codex CLI'
+gemini-cli\t'A chat of Gemini CLI'
+opencode\t'A session for opencode to import'
 openai\t'The body of a request to OpenAI\'s API, without a model'"
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l agent -d 'Agent that the sessions belong to' -r -f
@@ -200,6 +202,8 @@ complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l pro
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l to -d 'Program that is to go on with it' -r -f -a "claude-code\t'Claude Code, in CLAUDE_CONFIG_DIR or ~/.claude'
 codex\t'Codex CLI, in CODEX_HOME or ~/.codex'
+gemini-cli\t'Gemini CLI, in .gemini in GEMINI_CLI_HOME or ~'
+opencode\t'opencode, which imports it from XDG_DATA_HOME or ~/.local/share'
 pi\t'pi, in PI_CODING_AGENT_DIR or ~/.pi/agent'"
 complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l agent -d 'Agent that the sessions belong to' -r -f

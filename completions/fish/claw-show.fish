@@ -10,10 +10,13 @@ complete -c claw-show -l leaf -d 'In a transcript of another program that has br
 complete -c claw-show -l format -d 'Format of the output (default: from the extension of --output, else text)' -r -f -a "text\t'For a terminal'
 markdown\t'For a repository, an issue or a chat'
 html\t'One file for a browser'"
-complete -c claw-show -l output -d 'Write to a new file instead of standard output' -r -F
+complete -c claw-show -l output -d 'Write to a new file instead of standard output, or a site of many sessions to a directory' -r -F
 complete -c claw-show -l limit-turns -d 'Show only the last N turns' -r -f
 complete -c claw-show -l turn -d 'Show only turn N, counted from 1' -r -f
 complete -c claw-show -l width -d 'Number of columns of the text, at least 24 (default: COLUMNS, the width of the terminal, or 80)' -r -f
+complete -c claw-show -l language -d 'Language of the program\'s own words' -r -f -a "en\t'English'
+ja\t'Japanese'
+zh\t'Chinese'"
 complete -c claw-show -l color -d 'Use colours in text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
