@@ -46,7 +46,7 @@ pub struct Chart {
 }
 
 /// The start of a turn.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prompt {
     /// The number of the turn.
     pub turn: u64,

@@ -1,6 +1,7 @@
 //! Extracts the displayed data of sessions, replies, tool inputs and media from records.
 
 use super::{Media, ReplyFacts, Session};
+use crate::cost::PriceList;
 use crate::json::{self, Object};
 use crate::record::content::Block;
 use crate::session::time;
@@ -71,11 +72,14 @@ pub fn session(object: &Object<'_>) -> Session {
 }
 
 /// Returns the data of a reply.
-pub fn reply(object: &Object<'_>) -> ReplyFacts {
+pub fn reply(object: &Object<'_>, prices: &PriceList) -> ReplyFacts {
     let string = |name: &str| object.string(name).map(Cow::into_owned);
+    let (model, counts) = (string("model"), object.get("usage").and_then(Counts::read));
+    let cost = counts.as_ref().and_then(|counts| prices.cost(model.as_deref()?, counts));
     ReplyFacts {
-        model: string("model"),
-        counts: object.get("usage").and_then(Counts::read),
+        model,
+        counts,
+        cost,
         stop_reason: string("stop_reason"),
         interrupted: object.is_true("interrupted"),
     }

@@ -121,6 +121,6 @@ fn begin<'o>(
     looks::require_records(&input)?;
     let inputs = [input];
     let start = ShownPart::find(&inputs, options.limit_turns)?;
-    let walk = TranscriptWalk::new(Rc::new(view::whole(&inputs)?), options.redact.as_ref(), start);
+    let walk = TranscriptWalk::new(Rc::new(view::whole(&inputs)?), options, start);
     Ok((file, start.offset, walk))
 }

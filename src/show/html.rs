@@ -87,7 +87,7 @@ impl<'o, W: Write> Page<'o, W> {
             0 | 1 => options.language.count(chart.turn, noun::TURN),
             first => options.language.with(phrase::TURNS_TO, &[&first, &chart.turn]),
         });
-        facts.extend(chart.totals().facts(options.language));
+        facts.extend(chart.totals().facts(options));
         let facts = html(&printable(&facts.join(" · ")));
         // The program's own words are few. In English, the page is in the language of the conversation.
         let language = match options.language {
@@ -236,7 +236,7 @@ impl<'o, W: Write> Page<'o, W> {
     fn turn(&mut self, number: u64, time: Option<i64>) -> io::Result<()> {
         self.close_turn()?;
         self.in_turn = true;
-        let facts = self.chart.turn_totals(number).facts(self.options.language).join(" · ");
+        let facts = self.chart.turn_totals(number).facts(self.options).join(" · ");
         let facts =
             if facts.is_empty() { facts } else { format!(" <small>{}</small>", html(&facts)) };
         let time = time.map(|time| {

@@ -83,10 +83,7 @@ impl<'o, W: Write> Markdown<'o, W> {
                 let first = prompts.first().map_or(0, |prompt| prompt.turn);
                 let index = usize::try_from(number.saturating_sub(first)).unwrap_or(usize::MAX);
                 let own = prompts.get(index);
-                self.facts(
-                    &own.map(|prompt| prompt.totals.facts(self.options.language))
-                        .unwrap_or_default(),
-                )
+                self.facts(&own.map(|prompt| prompt.totals.facts(self.options)).unwrap_or_default())
             }
             Item::Reply(reply) => {
                 self.begin_speaker(Role::Assistant)?;

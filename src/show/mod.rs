@@ -226,6 +226,8 @@ pub struct ReplyFacts {
     pub model: Option<String>,
     /// The provider's token counts.
     pub counts: Option<Counts>,
+    /// What they cost, if the price of the model is known.
+    pub cost: Option<f64>,
     /// The reason why it ended.
     pub stop_reason: Option<String>,
     /// True if it was interrupted.
@@ -388,7 +390,7 @@ pub fn show(
     };
     let view = Rc::new(view::whole(inputs)?);
     let read = |each: &mut dyn FnMut(&ShownEntry) -> io::Result<()>| -> anyhow::Result<ShowNotes> {
-        let mut walk = TranscriptWalk::new(Rc::clone(&view), options.redact.as_ref(), start);
+        let mut walk = TranscriptWalk::new(Rc::clone(&view), options, start);
         walk.read_all(inputs, each)?;
         let ShowNotes { findings, replaced } = walk.notes();
         Ok(ShowNotes { findings: input::with_origins(inputs, findings), replaced })

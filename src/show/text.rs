@@ -187,7 +187,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
 
     /// Writes the totals of the turn so far.
     fn end_turn(&mut self) -> io::Result<()> {
-        let facts = std::mem::take(&mut self.totals).facts(self.options.language);
+        let facts = std::mem::take(&mut self.totals).facts(self.options);
         if facts.is_empty() {
             return Ok(());
         }

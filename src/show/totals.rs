@@ -1,12 +1,12 @@
 //! The totals of a turn: how long it took, and the tokens and calls in it.
 
 use super::wording::{Language, noun, phrase};
-use super::{Item, ShownEntry};
+use super::{Item, ShowOptions, ShownEntry};
 use crate::estimate::report::grouped;
 use crate::usage::Counts;
 
 /// The totals of the entries of a turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
     /// The time of the first entry, in microseconds since 1970.
     pub start: Option<i64>,
@@ -14,6 +14,10 @@ pub struct Totals {
     pub end: Option<i64>,
     /// The tokens that the provider counted, added up over the requests.
     pub counts: Counts,
+    /// What the requests cost whose price is known.
+    pub cost: f64,
+    /// The number of requests with tokens whose price is not known.
+    pub unpriced: u64,
     /// The number of replies.
     pub replies: u64,
     /// The number of tool calls.
@@ -31,7 +35,9 @@ impl Totals {
             Item::Reply(reply) => {
                 self.replies += 1;
                 if let Some(counts) = reply.counts {
-                    self.counts = add(self.counts, counts);
+                    self.counts = self.counts + counts;
+                    self.cost += reply.cost.unwrap_or_default();
+                    self.unpriced += u64::from(reply.cost.is_none());
                 }
             }
             Item::Call { .. } => self.calls += 1,
@@ -45,7 +51,9 @@ impl Totals {
     pub fn add(&mut self, other: &Totals) {
         self.start = [self.start, other.start].into_iter().flatten().min();
         self.end = self.end.max(other.end);
-        self.counts = add(self.counts, other.counts);
+        self.counts = self.counts + other.counts;
+        self.cost += other.cost;
+        self.unpriced += other.unpriced;
         self.replies += other.replies;
         self.calls += other.calls;
         self.failures += other.failures;
@@ -57,27 +65,28 @@ impl Totals {
         Some(self.end? - self.start?)
     }
 
+    /// Returns the cost as text; `None` if nothing has a price. With a plus sign it is only a part.
+    #[must_use]
+    pub fn amount(&self, options: &ShowOptions) -> Option<String> {
+        let amount = options.prices.amount(self.cost);
+        let rest = if self.unpriced > 0 { "+" } else { "" };
+        (self.cost > 0.0).then(|| amount + rest)
+    }
+
     /// Returns the facts in order of display.
     #[must_use]
-    pub fn facts(&self, language: Language) -> Vec<String> {
+    pub fn facts(&self, options: &ShowOptions) -> Vec<String> {
+        let language = options.language;
         let duration = self.duration().filter(|micros| *micros >= 1_000_000);
         let mut facts: Vec<String> =
             duration.into_iter().map(|micros| self::duration(micros, language)).collect();
         if self.counts.prompt() > 0 {
             facts.push(language.with(phrase::IN, &[&grouped(self.counts.prompt())]));
             facts.push(language.with(phrase::OUT, &[&grouped(self.counts.output)]));
+            facts.extend(self.amount(options));
         }
         facts.extend((self.calls > 0).then(|| language.count(self.calls, noun::CALL)));
         facts
-    }
-}
-
-fn add(a: Counts, b: Counts) -> Counts {
-    Counts {
-        input: a.input.saturating_add(b.input),
-        cache_read: a.cache_read.saturating_add(b.cache_read),
-        cache_write: a.cache_write.saturating_add(b.cache_write),
-        output: a.output.saturating_add(b.output),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Turns records into entries, in file order.
 
 use super::{
-    CallOutcome, Item, Refusal, ReplyFacts, ShowNotes, ShownCompaction, ShownEntry, ShownPart,
-    facts,
+    CallOutcome, Item, Refusal, ReplyFacts, ShowNotes, ShowOptions, ShownCompaction, ShownEntry,
+    ShownPart, facts,
 };
+use crate::cost::PriceList;
 use crate::estimate::{Estimate, Method, Request};
 use crate::finding::{Finding, Place, rules};
 use crate::hosted;
@@ -44,6 +45,8 @@ type Each<'e> = dyn FnMut(&ShownEntry) -> io::Result<()> + 'e;
 pub struct TranscriptWalk<'v> {
     view: Rc<View>,
     redact: Option<&'v Patterns>,
+    /// The prices of models.
+    prices: &'v PriceList,
     start: ShownPart,
     turns: Turns,
     /// The number of the current turn.
@@ -71,17 +74,14 @@ struct OpenReply {
 }
 
 impl<'v> TranscriptWalk<'v> {
-    /// Returns a walk from `start`. `view` has the truncations and retractions, and `redact` is applied to
-    /// records before they are read.
+    /// Returns a walk from `start`. `view` has the truncations and retractions. Of the options, records are redacted before
+    /// they are read, and replies have their prices.
     #[must_use]
-    pub fn new(
-        view: Rc<View>,
-        redact: Option<&'v Patterns>,
-        start: ShownPart,
-    ) -> TranscriptWalk<'v> {
+    pub fn new(view: Rc<View>, options: &'v ShowOptions, start: ShownPart) -> TranscriptWalk<'v> {
         TranscriptWalk {
             view,
-            redact,
+            redact: options.redact.as_ref(),
+            prices: &options.prices,
             start,
             turns: Turns::default(),
             number: start.turns,
@@ -191,13 +191,13 @@ impl<'v> TranscriptWalk<'v> {
                 }
             }
             Body::Interrupted { content } => {
-                self.begin_reply(facts::reply(object), out);
+                self.begin_reply(facts::reply(object, self.prices), out);
                 self.blocks(content, Role::Assistant, record, is_redacted, out);
                 self.reply = OpenReply::default();
             }
             Body::Assistant { content, usage, .. } => {
                 if !self.reply.is_open || !self.reply.state.takes_text() || usage.is_some() {
-                    self.begin_reply(facts::reply(object), out);
+                    self.begin_reply(facts::reply(object, self.prices), out);
                 }
                 let reasoning = object.string("reasoning").map(Cow::into_owned);
                 let reasoning = reasoning.filter(|text| !text.trim().is_empty());

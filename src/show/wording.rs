@@ -227,6 +227,7 @@ pub mod phrase {
     pub const TURNS: Phrase = p("Turns", "ターン", "轮次");
     pub const INPUT: Phrase = p("Input", "入力", "输入");
     pub const CACHED: Phrase = p("From cache", "キャッシュ", "缓存");
+    pub const COST: Phrase = p("Cost", "費用", "费用");
     pub const OUTPUT: Phrase = p("Output", "出力", "输出");
     pub const TIME: Phrase = p("Time", "時間", "时长");
     pub const CONTEXT: Phrase = p(

@@ -158,9 +158,7 @@ pub fn reply(it: &ReplyFacts, options: &ShowOptions) -> Vec<String> {
         };
         facts.push(language.with(phrase::IN, &[&grouped(counts.prompt())]) + &cached);
         facts.push(language.with(phrase::OUT, &[&grouped(counts.output)]));
-        let prices = &options.prices;
-        let cost = it.model.as_ref().and_then(|model| prices.cost(model, counts));
-        facts.extend(cost.map(|cost| prices.amount(cost)));
+        facts.extend(it.cost.map(|cost| options.prices.amount(cost)));
     }
     let ended = ["end_turn", "tool_use", "stop", "tool_calls", "stop_sequence"];
     let odd = it.stop_reason.as_ref().filter(|reason| !ended.contains(&reason.as_str()));

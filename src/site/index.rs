@@ -191,7 +191,7 @@ fn session(page: &mut String, row: &Row, agents: &[&Row], options: &ShowOptions)
     let time = time.and_then(|time| time.split_once(' ').map(|(_, clock)| clock.to_owned()));
     let mut facts: Vec<String> = time.into_iter().chain(name).chain(model).collect();
     facts.push(language.count(*turns, noun::TURN));
-    facts.extend(totals.facts(language));
+    facts.extend(totals.facts(options));
     let facts = html(&printable(&facts.join(" · ")));
     let mut tools: Vec<_> = tools.iter().collect();
     tools.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));

@@ -60,8 +60,8 @@ impl<'r> Reading<'r> {
         &self,
         each: &mut dyn FnMut(&ShownEntry) -> io::Result<()>,
     ) -> anyhow::Result<ShowNotes> {
-        let redact = self.options.show.redact.as_ref();
-        let mut walk = TranscriptWalk::new(Rc::clone(&self.view), redact, ShownPart::default());
+        let show = &self.options.show;
+        let mut walk = TranscriptWalk::new(Rc::clone(&self.view), show, ShownPart::default());
         walk.read_all(self.inputs, each)?;
         let ShowNotes { findings, replaced } = walk.notes();
         Ok(ShowNotes { findings: input::with_origins(self.inputs, findings), replaced })

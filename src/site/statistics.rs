@@ -44,7 +44,7 @@ pub fn page(rows: &[&Row], options: &ShowOptions) -> String {
     let _ = writeln!(
         page,
         "<header>\n<h1>{title}</h1>\n<p class=\"facts\">{}</p>\n</header>\n<main id=\"content\">",
-        html(&facts(&all, language).join(" · "))
+        html(&facts(&all, options).join(" · "))
     );
     let group = |key: &dyn Fn(&Row) -> String| {
         let mut groups: BTreeMap<String, Sums> = BTreeMap::new();
@@ -53,22 +53,23 @@ pub fn page(rows: &[&Row], options: &ShowOptions) -> String {
     };
     let mut days = group(&|row| pages::day(row.summary.totals.start, options));
     days.reverse();
-    table(&mut page, phrase::DAYS_OF, phrase::DAY, &days, language);
+    table(&mut page, phrase::DAYS_OF, phrase::DAY, &days, options);
     let project = |row: &Row| match &row.summary.project {
         Some([name, _]) => printable(name).into_owned(),
         None => language.say(phrase::NO_PROJECT).to_owned(),
     };
-    table(&mut page, phrase::PROJECTS, phrase::NAME, &largest(group(&project)), language);
+    table(&mut page, phrase::PROJECTS, phrase::NAME, &largest(group(&project)), options);
     let name = |row: &Row| row.summary.program.as_deref().map_or("claw", program).to_owned();
-    table(&mut page, phrase::PROGRAMS, phrase::NAME, &largest(group(&name)), language);
+    table(&mut page, phrase::PROGRAMS, phrase::NAME, &largest(group(&name)), options);
     let model = |row: &Row| row.summary.model().unwrap_or("–").to_owned();
-    table(&mut page, phrase::MODELS, phrase::NAME, &largest(group(&model)), language);
+    table(&mut page, phrase::MODELS, phrase::NAME, &largest(group(&model)), options);
     tools(&mut page, rows, language);
     page.push_str("</main>\n");
     pages::end(page)
 }
 
-fn facts(all: &Sums, language: Language) -> Vec<String> {
+fn facts(all: &Sums, options: &ShowOptions) -> Vec<String> {
+    let language = options.language;
     let mut facts = vec![
         language.count(all.sessions, noun::SESSION),
         language.count(all.turns, noun::TURN),
@@ -79,6 +80,7 @@ fn facts(all: &Sums, language: Language) -> Vec<String> {
     facts.push(language.with(phrase::IN, &[&grouped(prompt)]));
     facts.push(language.with(phrase::FROM_CACHE, &[&cached]));
     facts.push(language.with(phrase::OUT, &[&grouped(all.totals.counts.output)]));
+    facts.extend(all.totals.amount(options));
     facts.push(language.count(all.totals.calls, noun::CALL));
     facts.push(language.count(all.totals.failures, noun::FAILURE));
     facts.push(duration(all.time, language));
@@ -100,8 +102,9 @@ fn table(
     title: Phrase,
     first: Phrase,
     groups: &[(String, Sums)],
-    language: Language,
+    options: &ShowOptions,
 ) {
+    let language = options.language;
     let heads = [
         first,
         phrase::SESSIONS,
@@ -109,6 +112,7 @@ fn table(
         phrase::INPUT,
         phrase::CACHED,
         phrase::OUTPUT,
+        phrase::COST,
         phrase::CALLS,
         phrase::TIME,
     ];
@@ -122,6 +126,7 @@ fn table(
             grouped(counts.prompt()),
             grouped(counts.cache_read),
             grouped(counts.output),
+            sums.totals.amount(options).unwrap_or_default(),
             grouped(sums.totals.calls),
             duration(sums.time, language),
         ];

@@ -89,7 +89,8 @@ impl Summary {
             rows.fold(Members::new(), |all, (name, count)| all.named(name, &count.to_string()))
                 .into_json()
         };
-        let Totals { start, end, counts: tokens, replies, calls, failures } = self.totals;
+        let Totals { start, end, counts: tokens, cost, unpriced, replies, calls, failures } =
+            self.totals;
         let outcome = OUTCOMES.iter().find(|(own, _)| *own == self.outcome);
         let context = list(self.context.iter().map(u64::to_string));
         let time = |time: Option<i64>| time.map(|time| time.to_string());
@@ -112,6 +113,8 @@ impl Summary {
             .number("cache_read", tokens.cache_read)
             .number("cache_write", tokens.cache_write)
             .number("output", tokens.output)
+            .decimal("cost", (cost * 1e6).round() / 1e6)
+            .number("unpriced", unpriced)
             .number("replies", replies)
             .number("calls", calls)
             .number("failures", failures)
@@ -154,6 +157,8 @@ impl Summary {
                     cache_write: number("cache_write"),
                     output: number("output"),
                 },
+                cost: object.get("cost").and_then(|cost| cost.parse().ok()).unwrap_or_default(),
+                unpriced: number("unpriced"),
                 replies: number("replies"),
                 calls: number("calls"),
                 failures: number("failures"),

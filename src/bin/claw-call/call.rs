@@ -17,7 +17,7 @@ use clawutils::cli::{Log, Output, messages, now, variable};
 use clawutils::estimate::budget::default_output;
 use clawutils::estimate::sizes::Size;
 use clawutils::exit::{self, Exit, fail};
-use clawutils::provider::cache::{self, Cache};
+use clawutils::provider::cache::{self, Cache, CacheChoice};
 use clawutils::provider::call::{self, Ask, ModelCall, Patience};
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::fit::{self, Fitted};
@@ -220,7 +220,10 @@ pub fn call(
     if protocol == Protocol::Ollama && known.is_none() {
         report_window(&name, log);
     }
-    prefix::report(&call.request, protocol, log);
+    // A summary asks for no cache, and is not part of the conversation.
+    if args.body.cache != CacheChoice::Off {
+        prefix::report(&call.request, protocol, log);
+    }
     ask(args, model, &call, &fitted, &mut network, &prices)
 }
 

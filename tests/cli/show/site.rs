@@ -70,7 +70,7 @@ fn audit_42_a_site_has_an_index_a_page_per_session_and_statistics() {
         "<a href=\"ours.html\" dir=\"auto\">Our &lt;b&gt;label&lt;/b&gt;</a>",
         ">shop</h2>",
         "<h3>2026-03-01</h3>",
-        "Claude Code · claude-sonnet-4-5 · 4 turns · 17 s · 400 in · 20 out · 1 call",
+        "Claude Code · claude-sonnet-4-5 · 4 turns · 17 s · 400 in · 20 out · $0.0015 · 1 call",
         "<p class=\"tools\">update_plan 1</p>",
         "<span class=\"unfinished\">interrupted</span>",
         "aria-label=\"size of the context, at most 100 tokens\"",
