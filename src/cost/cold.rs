@@ -8,14 +8,15 @@ use crate::record::content::Role;
 /// (platform.openai.com/docs/guides/prompt-caching, November 2026), so the shorter one is taken for all.
 pub const LIFETIMES: [f64; 2] = [300.0, 3600.0];
 
-/// Returns the times of the replies in messages with `_meta`, in seconds since 1970, oldest first.
-pub fn replies(messages: &[Message<'_>]) -> impl DoubleEndedIterator<Item = (usize, f64)> {
-    let replies = messages.iter().enumerate().filter(|(_, it)| it.role == Role::Assistant);
-    replies.filter_map(|(at, message)| Some((at, message.meta.as_ref()?.time?)))
+/// Returns the time of a reply with `_meta`, in seconds since 1970.
+#[must_use]
+pub fn time_of(message: &Message<'_>) -> Option<f64> {
+    message.meta.as_ref().filter(|_| message.role == Role::Assistant)?.time
 }
 
 /// Returns true if the newest reply is older than the lifetime of the cache; false if there is none, or its time is unknown.
 #[must_use]
 pub fn is_cold(messages: &[Message<'_>], lifetime: f64, now: f64) -> bool {
-    replies(messages).next_back().is_some_and(|(_, time)| now - time > lifetime)
+    let newest = messages.iter().rev().find_map(time_of);
+    newest.is_some_and(|time| now - time > lifetime)
 }

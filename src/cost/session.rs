@@ -158,7 +158,8 @@ impl<'s> Run<'s> {
     pub fn after(&self) -> Option<AfterCut> {
         let (Terms { base, summary, .. }, from) = (*self.terms, self.kept_from());
         let kept: u64 = self.steps[from..=self.at].iter().map(|step| step.new).sum();
-        let after = AfterCut { tokens: base + summary + kept, summary };
+        let earlier = if self.has_summary { summary } else { 0 };
+        let after = AfterCut { tokens: base + summary + kept, base, summary, earlier };
         (from > self.from && after.tokens < self.tokens).then_some(after)
     }
 

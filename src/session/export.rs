@@ -277,7 +277,10 @@ impl Exported {
                 if let Some(dialect) = get("dialect") {
                     self.program = Program::of_dialect(&dialect);
                 }
-                if let Some(cwd) = get("cwd").filter(|cwd| cwd.starts_with('/')) {
+                // The directory is part of a command for a shell and a terminal.
+                let is_plain =
+                    |cwd: &Cow<'_, str>| cwd.starts_with('/') && !cwd.contains(char::is_control);
+                if let Some(cwd) = get("cwd").filter(is_plain) {
                     self.directory = cwd.into_owned();
                 }
             }

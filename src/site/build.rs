@@ -267,6 +267,13 @@ impl Site {
                 (key, Row { stamp, ..row })
             })
             .collect();
+        let mut rows = rows;
+        if !options.is_whole {
+            let kept = std::mem::take(&mut self.state.rows);
+            for (key, row) in kept {
+                rows.entry(key).or_insert(row);
+            }
+        }
         let needed: HashSet<String> = rows.values().flat_map(Row::files).collect();
         for file in old.difference(&needed) {
             let removed = fs::remove_file(self.directory.join(file));

@@ -23,6 +23,8 @@ pub struct SiteOptions {
     pub choice: Choice,
     /// A digest of the options, so that a change of them makes all pages anew.
     pub digest: String,
+    /// True if all that was asked for could be found, so that sessions that are missing are gone.
+    pub is_whole: bool,
 }
 
 /// A file that may be a transcript.

@@ -300,6 +300,25 @@ fn audit_40_a_cut_is_made_when_it_pays() {
     }
 }
 
+/// Imported sessions and messages without `_meta` have no times: then no cache expires, and the requests count all the same.
+#[test]
+fn audit_40_a_cut_pays_without_the_times_of_replies() {
+    let sandbox = sandbox();
+    let prices = "test-model 200000 - input=3 cache-read=0.3 cache-write=3.75 output=15\n";
+    sandbox.write("models", prices);
+    session(&sandbox, 60, 800, 20);
+    let check = |file: &str, cache: &str| {
+        let cmd =
+            sandbox.cmd("claw-estimate").args(["--models", "models", "--model", "test-model"]);
+        let cmd = cmd.args(["--check", "--compact-when", "cost", "--cache", cache, file]);
+        cmd.assert().code(5).stderr_text().to_owned()
+    };
+    let text = sandbox.read_text("s.jsonl").replace("\"ts\":", "\"x\":");
+    sandbox.write("untimed.jsonl", text);
+    assert_eq!(check("untimed.jsonl", "auto"), check("s.jsonl", "auto"));
+    assert!(check("s.jsonl", "off") != check("s.jsonl", "auto"), "without a cache, all is input");
+}
+
 #[test]
 fn audit_40_without_a_price_only_the_window_counts() {
     let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());

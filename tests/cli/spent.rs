@@ -150,6 +150,8 @@ fn audit_40_every_program_shows_what_a_session_costs() {
     let show = |args: &[&str]| sandbox.cmd("claw-show").args(args).arg(&path).assert().success();
     let counts = "1000 tokens in, 99000 from cache, 0 to cache, 1000 out; ";
     show(&["--cost", "--limit-turns", "1"]).stdout(format!("{counts}{bill}\n"));
+    let beyond = sandbox.cmd("claw-show").args(["--cost", "--turn", "9"]).arg(&path).assert();
+    beyond.code(1).stderr(contains("cannot show turn 9: the turns are 1 to 1"));
     show(&[]).stdout(contains("$0.0159 · 00:00:00"));
     let status = || sandbox.cmd("claw-session").args(["status", &id]);
     status().assert().success().stdout(contains(format!("cost         {bill}\n")));

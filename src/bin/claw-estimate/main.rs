@@ -161,11 +161,11 @@ impl Args {
             return Ok(Exit::Done);
         }
         let name = request.model.map_or("", |model| model.name);
-        let Some(of_model) = prices.of(name) else {
+        if prices.of(name).is_none() {
             log.note(&format!("--compact-when cost has no effect: no price for '{name}'; give one in a file with --prices"));
             return Ok(Exit::Done);
-        };
-        let rent = Rent::of(request, budget, of_model, self.cache)?.filter(|it| it.is_due());
+        }
+        let rent = Rent::of(request, budget, prices, self.cache)?.filter(|it| it.is_due());
         let Some(Rent { paid, cut }) = rent else { return Ok(Exit::Done) };
         let [paid, cut] = [paid, cut].map(|cost| prices.amount(cost));
         let text = format!(

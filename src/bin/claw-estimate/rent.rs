@@ -3,13 +3,13 @@
 use clawutils::cli::now;
 use clawutils::compact::cut::{self, CutLimits, CutRule};
 use clawutils::compact::{KEEP_USER, Task};
-use clawutils::cost::cold;
 use clawutils::cost::policy::kept_for_cost;
 use clawutils::cost::rent::{AfterCut, Rates};
+use clawutils::cost::{PriceList, cold};
 use clawutils::estimate::{Budget, Gauge, Request};
 use clawutils::messages::Message;
 use clawutils::provider::cache::CacheChoice;
-use clawutils::usage::Prices;
+use clawutils::record::content::Role;
 
 /// What was paid for the old part since the last cut, and what a cut costs whatever it covers, both in the prices' currency.
 #[derive(Clone, Copy, Debug)]
@@ -26,18 +26,30 @@ impl Rent {
     pub fn of(
         request: Request<'_, '_>,
         budget: Budget,
-        prices: Prices,
+        prices: &PriceList,
         cache: CacheChoice,
     ) -> anyhow::Result<Option<Rent>> {
         let gauge = Gauge::new(request, None);
         let Some(after) = after_cut(request, gauge, budget) else { return Ok(None) };
-        let sizes = requests(request, gauge, cache.lifetime().unwrap_or_default(), now()?);
-        let rents = sizes.into_iter().map(|(tokens, is_cold)| {
-            let rates = Rates::from(prices.rates(tokens)?);
-            Some(after.rent(tokens, is_cold, rates) / 1e6)
+        let own = request.model.map_or("", |model| model.name);
+        let rates = |model: &str, tokens: u64| {
+            let rates = Rates::from(prices.of(model).or_else(|| prices.of(own))?.rates(tokens)?);
+            // Without a cache, the whole prompt is input each time.
+            let input = rates.input;
+            let is_off = cache == CacheChoice::Off;
+            Some(if is_off {
+                Rates { cache_read: input, cache_write: input, ..rates }
+            } else {
+                rates
+            })
+        };
+        let sent = requests(request, gauge, cache.lifetime(), now()?);
+        let rents = sent.iter().map(|sent| {
+            let rates = rates(sent.model.unwrap_or(own), sent.tokens)?;
+            Some(after.rent(sent.tokens, sent.is_cold, rates) / 1e6)
         });
         let Some(paid) = rents.sum::<Option<f64>>() else { return Ok(None) };
-        let cut = prices.rates(after.tokens).map(|rates| after.fixed_price(rates.into()) / 1e6);
+        let cut = rates(own, after.tokens).map(|rates| after.fixed_price(rates) / 1e6);
         Ok(cut.map(|cut| Rent { paid, cut }))
     }
 
@@ -66,12 +78,28 @@ fn after_cut(request: Request<'_, '_>, gauge: Gauge, budget: Budget) -> Option<A
     let opening = task.opening(&planned, "");
     let opening: u64 = opening.iter().map(|message| gauge.message(message)).sum();
     let summary = task.most_tokens(&planned);
-    Some(AfterCut { tokens: kept + opening + summary, summary })
+    let base = gauge.tokens(Request { messages: &[], ..request });
+    let earlier = if planned.earlier.is_some() { summary } else { 0 };
+    Some(AfterCut { tokens: kept + opening + summary, base, summary, earlier })
 }
 
-/// Returns the size of each request since the last cut, and of the next one, in tokens; and whether the cache had expired before
-/// it.
-fn requests(request: Request<'_, '_>, gauge: Gauge, lifetime: f64, now: f64) -> Vec<(u64, bool)> {
+/// A request since the last cut, or the next one.
+struct SentRequest<'m> {
+    /// The model that answered it.
+    model: Option<&'m str>,
+    /// Its size in tokens.
+    tokens: u64,
+    /// True if the cache had expired before it.
+    is_cold: bool,
+}
+
+/// Returns the requests since the last cut, and the next one.
+fn requests<'m>(
+    request: Request<'m, '_>,
+    gauge: Gauge,
+    lifetime: Option<f64>,
+    now: f64,
+) -> Vec<SentRequest<'m>> {
     let messages = request.messages;
     let rests = gauge.rests(request);
     let base = gauge.tokens(Request { messages: &[], ..request });
@@ -81,16 +109,23 @@ fn requests(request: Request<'_, '_>, gauge: Gauge, lifetime: f64, now: f64) -> 
         0 => None,
         _ => messages.first().map(place),
     };
-    let mut before = None;
-    let mut sizes = Vec::new();
-    for (at, time) in cold::replies(messages) {
-        let is_cold = before.is_some_and(|before| time - before > lifetime);
-        before = Some(time);
-        // What a cut keeps was sent before it.
-        if cut.is_none_or(|cut| place(&messages[at]) > cut) {
-            sizes.push((all - (rests[at] - base), is_cold));
+    let expired = |from: Option<f64>, to: Option<f64>| {
+        from.zip(to).zip(lifetime).is_some_and(|((from, to), lifetime)| to - from > lifetime)
+    };
+    let (mut before, mut sent) = (None, Vec::new());
+    for (at, message) in messages.iter().enumerate() {
+        if message.role != Role::Assistant {
+            continue;
+        }
+        let time = cold::time_of(message);
+        let is_cold = expired(before, time);
+        before = time.or(before);
+        // What a cut keeps was sent before it, and so was its summary.
+        if cut.is_none_or(|cut| place(message) > cut) {
+            let model = message.meta.as_ref().and_then(|meta| meta.model.as_deref());
+            sent.push(SentRequest { model, tokens: all - (rests[at] - base), is_cold });
         }
     }
-    sizes.push((all, before.is_some_and(|before| now - before > lifetime)));
-    sizes
+    sent.push(SentRequest { model: None, tokens: all, is_cold: expired(before, Some(now)) });
+    sent
 }

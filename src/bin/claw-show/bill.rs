@@ -8,6 +8,7 @@ use clawutils::exit::Exit;
 use clawutils::input::lines::Lines;
 use clawutils::messages::range::{self, RebuildOptions};
 use clawutils::printable::printable;
+use clawutils::show::ShownPart;
 use clawutils::usage::Calls;
 use std::io::Write;
 
@@ -17,6 +18,7 @@ use std::io::Write;
 /// As for showing transcripts.
 pub fn run(args: &ShowArgs, operands: &Operands) -> anyhow::Result<Exit> {
     let (inputs, prices) = (operands.transcripts_of(&args.dialect)?, args.prices()?);
+    args.turn.map(|turn| ShownPart::of_turn(&inputs, turn)).transpose()?;
     let limit_turns = args.limit_turns.or(args.turn.map(|_| 1));
     let part = RebuildOptions { to_turn: args.turn, limit_turns, ..RebuildOptions::default() };
     let mut lines = Lines::new(&inputs, range::find(&inputs, &part)?);

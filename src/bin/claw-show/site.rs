@@ -50,11 +50,19 @@ pub fn run(
     survive_file_limits()?;
     let (sources, mut errors) = find(operands);
     let choice = args.dialect.choice();
-    let options = SiteOptions { digest: digest_of(args, &options)?, show: options, choice };
+    let digest = digest_of(args, &options)?;
+    // What cannot be read may still exist, as on a disk that is not mounted.
+    let is_whole = errors.is_empty();
+    let options = SiteOptions { digest, show: options, choice, is_whole };
     let mut report = Site::open(directory)?.update(&sources, &options)?;
     errors.append(&mut report.errors);
     let SiteReport { sessions, written, removed, findings, .. } = report;
-    let mut text = format!("{sessions} sessions, {written} files written, {removed} removed");
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let mut text = format!(
+        "{sessions} session{}, {written} file{} written, {removed} removed",
+        plural(sessions),
+        plural(written)
+    );
     if findings > 0 {
         text.push_str(&format!("; {findings} findings, which claw-check lists"));
     }

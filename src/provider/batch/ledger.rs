@@ -16,7 +16,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The name of the file.
-const NAME: &str = "ledger";
+const NAME: &str = ".ledger";
 
 /// The ledger, locked until the process ends.
 pub struct Ledger {

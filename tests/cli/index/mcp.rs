@@ -140,7 +140,7 @@ fn audit_42_wrong_arguments_are_results_that_say_so() {
     ] {
         let answers = answers(&sandbox, &[call(1, tool, arguments.clone())]);
         let (texts, is_error) = content(&answers[0]);
-        assert!(is_error && texts[0].contains(why), "{tool} {arguments}: {texts:?}");
+        assert!(is_error && texts[1].contains(why), "{tool} {arguments}: {texts:?}");
     }
     let unknown = &answers(&sandbox, &[call(1, "shell", json!({}))])[0];
     assert_eq!(unknown["error"]["code"], -32602);

@@ -7,6 +7,7 @@ use crate::search::session;
 use clawutils::exit;
 use clawutils::json::Object;
 use clawutils::json::write::{Members, list};
+use clawutils::printable::printable;
 use clawutils::provider::address::segment;
 use rusqlite::Connection;
 use std::path::Path;
@@ -92,7 +93,8 @@ fn call(
     };
     Ok(match outcome {
         Ok(text) => content(&[NOTE, &text]).bool("isError", false),
-        Err(error) => content(&[&exit::text(&error)]).bool("isError", true),
+        // The text of an error can quote a session.
+        Err(error) => content(&[NOTE, &printable(&exit::text(&error))]).bool("isError", true),
     })
 }
 
@@ -111,8 +113,8 @@ fn resources(params: &Object<'_>, database: &Connection) -> Result<Members, Refu
     let resources = listed.into_iter().map(|(key, name, _)| {
         Members::new()
             .string("uri", &[SCHEME, &segment(&key)].concat())
-            .string("name", &name)
-            .string("mimeType", "application/jsonl")
+            .string("name", &printable(&name))
+            .string("mimeType", "text/plain")
             .into_json()
     });
     Ok(Members::new().raw("resources", &list(resources)).optional(
@@ -132,10 +134,8 @@ fn resource(params: &Object<'_>, database: &Connection) -> Result<Members, Refus
     // It ends at the limit.
     let _ = tools::turns(database, number, (1, u32::MAX), false, &mut out);
     let text = format!("{NOTE}\n{}", out.into_text());
-    let contents = Members::new()
-        .string("uri", &uri)
-        .string("mimeType", "application/jsonl")
-        .string("text", &text);
+    let contents =
+        Members::new().string("uri", &uri).string("mimeType", "text/plain").string("text", &text);
     Ok(Members::new().raw("contents", &list([contents.into_json()])))
 }
 
