@@ -198,10 +198,7 @@ fn policies<'w>(window: &'w Value) -> impl Fn(&str) -> &'w Value {
 #[test]
 fn audit_40_policies_are_priced_over_a_session() {
     let sandbox = Sandbox::new();
-    let gen_corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/dev/gen-corpus");
-    let made =
-        std::process::Command::new("python3").args([gen_corpus, "2", "--seed", "7"]).output();
-    sandbox.write("s.jsonl", made.expect("python3").stdout);
+    sandbox.write("s.jsonl", tool_turns(300, 900));
     let list = "none,window,pi,openclaw,cold,cost";
     let args = ["--window", "200000", "--policy", list, "--model", "claude-sonnet-4-5", "s.jsonl"];
     let report = window(&guard(&sandbox, &args).success());
