@@ -92,7 +92,7 @@ pub struct Run<'s> {
     pub tokens: u64,
     /// The part of it that the previous request sent.
     cached: u64,
-    /// What was paid so far.
+    /// The payments so far.
     pub paid: Paid,
 }
 

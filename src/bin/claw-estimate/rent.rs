@@ -11,7 +11,7 @@ use clawutils::messages::Message;
 use clawutils::provider::cache::CacheChoice;
 use clawutils::record::content::Role;
 
-/// What was paid for the old part since the last cut, and what a cut costs whatever it covers, both in the prices' currency.
+/// The cost of reading the old part since the last cut, and that of a cut whatever it covers, in the currency of the prices.
 #[derive(Clone, Copy, Debug)]
 pub struct Rent {
     pub paid: f64,

@@ -31,7 +31,7 @@ const MAX_WAITING: usize = 256;
 #[derive(Debug, clap::Args)]
 pub struct Mcp {}
 
-/// What the two threads share.
+/// The state that the two threads share.
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
@@ -47,7 +47,7 @@ struct State {
     since: Option<Instant>,
     /// True if it was cancelled.
     is_cancelled: bool,
-    /// What stops its query.
+    /// The handle that stops its query.
     interrupt: Option<InterruptHandle>,
     is_over: bool,
 }
