@@ -44,6 +44,8 @@ pub struct Counts {
     pub cache_read: u64,
     /// Prompt tokens written to a cache.
     pub cache_write: u64,
+    /// Those of them that the cache keeps for an hour, which costs more.
+    pub cache_write_1h: u64,
     /// Tokens of the answer.
     pub output: u64,
 }
@@ -53,7 +55,8 @@ impl Counts {
     ///
     /// - chat completions: `prompt_tokens` (with cached tokens) and `completion_tokens`. These
     ///   names are tried first, because some gateways add only Anthropic's cache counts to them;
-    /// - Anthropic: `input_tokens` (without cached tokens), the two cache counts, and `output_tokens`;
+    /// - Anthropic: `input_tokens` (without cached tokens), the two cache counts, those written for an hour in
+    ///   `cache_creation`, and `output_tokens`;
     /// - Responses: `input_tokens` (with those read from and written to the cache, which `input_tokens_details` has)
     ///   and `output_tokens`;
     /// - Gemini: `promptTokenCount` (with cached tokens), `toolUsePromptTokenCount`, `candidatesTokenCount` and
@@ -73,27 +76,31 @@ impl Counts {
             let cached = details("prompt_tokens_details").and_then(|it| it.number("cached_tokens"));
             let cache_read = cached.unwrap_or(from_cache).min(prompt);
             let output = number("completion_tokens");
-            Counts { input: prompt - cache_read, cache_read, cache_write: 0, output }
+            Counts { input: prompt - cache_read, cache_read, output, ..Counts::default() }
         } else if let Some(details) = details("input_tokens_details") {
             let part = |name: &str| details.number(name).unwrap_or(0);
             let all = number("input_tokens");
             let cache_read = part("cached_tokens").min(all);
             let cache_write = part("cache_write_tokens").min(all - cache_read);
             let input = all - cache_read - cache_write;
-            Counts { input, cache_read, cache_write, output: number("output_tokens") }
+            let output = number("output_tokens");
+            Counts { input, cache_read, cache_write, output, ..Counts::default() }
         } else if number("promptTokenCount") > 0 {
             let prompt = number("promptTokenCount");
             let cache_read = number("cachedContentTokenCount").min(prompt);
             let input = (prompt - cache_read).saturating_add(number("toolUsePromptTokenCount"));
             let output =
                 number("candidatesTokenCount").saturating_add(number("thoughtsTokenCount"));
-            Counts { input, cache_read, cache_write: 0, output }
+            Counts { input, cache_read, output, ..Counts::default() }
         } else if number("prompt_eval_count") > 0 {
             let (input, output) = (number("prompt_eval_count"), number("eval_count"));
             Counts { input, output, ..Counts::default() }
         } else {
             let (input, output) = (number("input_tokens"), number("output_tokens"));
-            Counts { input, cache_read: from_cache, cache_write: to_cache, output }
+            let hour =
+                details("cache_creation").and_then(|it| it.number("ephemeral_1h_input_tokens"));
+            let cache_write_1h = hour.unwrap_or(0).min(to_cache);
+            Counts { input, cache_read: from_cache, cache_write: to_cache, cache_write_1h, output }
         };
         (counts.prompt() > 0).then_some(counts)
     }
@@ -119,9 +126,12 @@ impl Counts {
     /// Returns the cost, rounded to a millionth, at these prices per million tokens: input, read from cache, written to cache,
     /// output.
     fn cost(&self, prices: [f64; 4]) -> f64 {
-        let tokens = [self.input, self.cache_read, self.cache_write, self.output];
+        let [input, _, write, _] = prices;
+        let brief = self.cache_write.saturating_sub(self.cache_write_1h);
+        let tokens = [self.input, self.cache_read, brief, self.output];
         let sum: f64 = tokens.iter().zip(prices).map(|(n, price)| *n as f64 * price).sum();
-        sum.round() / 1e6
+        let hour = self.cache_write_1h as f64 * hour_write(input, write);
+        (sum + hour).round() / 1e6
     }
 
     /// Adds the counts as members.
@@ -131,6 +141,11 @@ impl Counts {
             .number("input", self.input)
             .number("cache_read", self.cache_read)
             .number("cache_write", self.cache_write)
+            .optional(
+                Members::number,
+                "cache_write_1h",
+                Some(self.cache_write_1h).filter(|n| *n > 0),
+            )
             .number("output", self.output)
     }
 }
@@ -143,6 +158,7 @@ impl Add for Counts {
             input: self.input.saturating_add(other.input),
             cache_read: self.cache_read.saturating_add(other.cache_read),
             cache_write: self.cache_write.saturating_add(other.cache_write),
+            cache_write_1h: self.cache_write_1h.saturating_add(other.cache_write_1h),
             output: self.output.saturating_add(other.output),
         }
     }
@@ -150,7 +166,7 @@ impl Add for Counts {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counts { input, cache_read, cache_write, output } = self;
+        let Counts { input, cache_read, cache_write, output, .. } = self;
         write!(
             f,
             "{input} tokens in, {cache_read} from cache, {cache_write} to cache, {output} out"
@@ -189,6 +205,17 @@ impl Calls {
     pub fn total(&self) -> Counts {
         self.each().fold(Counts::default(), |sum, (_, own)| sum + *own)
     }
+}
+
+/// The price of writing to a cache for an hour, in prices of input (platform.claude.com/docs/en/build-with-claude/prompt-caching,
+/// November 2026; the same in litellm's table of prices, 1.110.2).
+const HOUR_WRITE: f64 = 2.0;
+
+/// Returns the price of input that is written to a cache for an hour, from that of input and that of the usual lifetime. Where
+/// the latter costs no more than input, neither does the former.
+#[must_use]
+pub fn hour_write(input: f64, write: f64) -> f64 {
+    if write > input { write.max(input * HOUR_WRITE) } else { write }
 }
 
 /// The prices of a model, per million tokens.
@@ -315,7 +342,7 @@ mod tests {
     fn a_long_prompt_has_prices_of_its_own() {
         let above = LongPrices::parse("1000:6:0.6:7.5:22.5");
         let prices = Prices { input: Some(3.0), output: Some(15.0), above, ..Prices::default() };
-        let of = |input, cache_read| Counts { input, cache_read, cache_write: 0, output: 100 };
+        let of = |input, cache_read| Counts { input, cache_read, output: 100, ..Counts::default() };
         assert_eq!(prices.cost(&of(500, 500)), Some(0.0045));
         assert_eq!(prices.cost(&of(500, 600)), Some(0.00561));
         assert_eq!(Prices { input: Some(3.0), ..Prices::default() }.cost(&of(1, 1)), None);
@@ -323,5 +350,21 @@ mod tests {
         {
             assert_eq!(LongPrices::parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn audit_40_writing_to_the_cache_for_an_hour_costs_twice_the_price_of_input() {
+        let usage = r#"{"input_tokens":10,"cache_creation_input_tokens":1000,"cache_creation":{"ephemeral_5m_input_tokens":200,"ephemeral_1h_input_tokens":800},"output_tokens":0}"#;
+        let counts = Counts::read(usage).unwrap();
+        assert_eq!((counts.cache_write, counts.cache_write_1h), (1000, 800));
+        let prices = Prices {
+            input: Some(3.0),
+            cache_write: Some(3.75),
+            output: Some(15.0),
+            ..Prices::default()
+        };
+        assert_eq!(prices.cost(&counts), Some((30.0 + 200.0 * 3.75 + 800.0 * 6.0) / 1e6));
+        let free = Prices { cache_write: Some(0.0), ..prices };
+        assert_eq!(free.cost(&counts), Some(30.0 / 1e6));
     }
 }

@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn audit_40_a_bill_has_the_cost_without_a_cache_and_guesses_no_price() {
         let call = |model: &str, input, cache_read| {
-            let counts = Counts { input, cache_read, cache_write: 0, output: 1000 };
+            let counts = Counts { input, cache_read, output: 1000, ..Counts::default() };
             (model.to_owned(), counts)
         };
         let prices = PriceList::default();

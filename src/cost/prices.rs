@@ -131,7 +131,7 @@ mod tests {
             PriceTable::read("# prices\nclaude-x  3 0.3 3.75 15\nlocal* 0 0 0 0\n").unwrap();
         let list = PriceList::new(Some(table), None).unwrap();
         let counts =
-            Counts { input: 1_000_000, cache_read: 1_000_000, cache_write: 0, output: 1000 };
+            Counts { input: 1_000_000, cache_read: 1_000_000, output: 1000, ..Counts::default() };
         assert_eq!(list.cost("claude-x", &counts), Some(3.315));
         assert_eq!(list.cost("local-7b", &counts), Some(0.0));
         assert_eq!(list.cost("claude-y", &counts), None);

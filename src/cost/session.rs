@@ -146,7 +146,8 @@ impl<'s> Run<'s> {
         let Some(step) = self.next() else { return };
         let cache_read = if step.is_cold { 0 } else { self.cached.min(self.tokens) };
         let cache_write = self.tokens - cache_read;
-        self.pay(Counts { input: 0, cache_read, cache_write, output: step.output });
+        let output = step.output;
+        self.pay(Counts { cache_read, cache_write, output, ..Counts::default() });
         self.paid.largest = self.paid.largest.max(self.tokens);
         self.cached = self.tokens;
         self.at += 1;

@@ -5,6 +5,8 @@
 //!   that block again finds it however many blocks were added since; without it, the server searches only 20 blocks back. A
 //!   request may have four marks. They are not allowed on thinking and on empty text (`types/cache_control_ephemeral_param.py`
 //!   and the block types of anthropic 2.14.0; platform.claude.com/docs/en/build-with-claude/prompt-caching, November 2026).
+//!   Anthropic's own service also says why it could not reuse the prefix of an earlier answer whose id a request names
+//!   (`types/diagnostics_param.py`).
 //! - **Chat completions** of a Claude model, at OpenRouter or LiteLLM, take the same marks on parts of text
 //!   (`litellm_core_utils/prompt_templates/factory.py` and `llms/openrouter/chat/transformation.py` of litellm 1.110.2). The
 //!   system prompt comes after the tools, so its mark includes them.
@@ -67,6 +69,8 @@ pub struct Cache<'r> {
     key: &'r str,
     /// True for the longer lifetime.
     long: bool,
+    /// The id of the answer to the session's last request, to be told why its prefix is not reused.
+    previous: Option<&'r str>,
 }
 
 /// Returns the key of the session in a transcript: a hash of its path, which names neither the user nor the machine.
@@ -102,8 +106,24 @@ impl<'r> Cache<'r> {
         };
         let long = choice == CacheChoice::Hour;
         let is_empty = form == Some(Form::Key) && key.is_none() && !long;
-        let cache = form.map(|form| Cache { form, key: key.unwrap_or_default(), long });
+        let key = key.unwrap_or_default();
+        let cache = form.map(|form| Cache { form, key, long, previous: None });
         cache.filter(|_| !is_empty)
+    }
+
+    /// Returns this with the longer lifetime, if that is asked for by marks. Elsewhere, it is left to the user, because the
+    /// longer lifetime is also that for which the provider stores the prompt.
+    #[must_use]
+    pub fn kept_longer(self) -> Cache<'r> {
+        Cache { long: self.long || self.form == Form::Marks, ..self }
+    }
+
+    /// Returns this with the question why the prefix of the answer with this id is not reused, if the server at `base` is
+    /// Anthropic's own.
+    #[must_use]
+    pub fn compared_with(self, previous: Option<&'r str>, base: &str) -> Cache<'r> {
+        let is_known = Address::parse(base).is_below("anthropic.com");
+        Cache { previous: previous.filter(|_| is_known), ..self }
     }
 
     /// Returns the part of this caching that is left if a server refuses a feature; `None` for none.
@@ -112,6 +132,7 @@ impl<'r> Cache<'r> {
         match (refused, self.form) {
             (Feature::LongCache, Form::Key) if self.key.is_empty() => None,
             (Feature::LongCache, _) => Some(Cache { long: false, ..self }),
+            (Feature::CacheDiagnostics, _) => Some(Cache { previous: None, ..self }),
             (Feature::CacheMarks, Form::Marks) | (Feature::CacheKey, Form::Key) => None,
             _ => Some(self),
         }
@@ -119,7 +140,8 @@ impl<'r> Cache<'r> {
 
     /// Returns what a server may refuse of this.
     pub(super) fn features(self) -> impl Iterator<Item = Feature> {
-        let all = [Feature::LongCache, Feature::CacheMarks, Feature::CacheKey];
+        let all =
+            [Feature::LongCache, Feature::CacheMarks, Feature::CacheKey, Feature::CacheDiagnostics];
         all.into_iter().filter(move |feature| self.without(*feature) != Some(self))
     }
 
@@ -137,6 +159,14 @@ impl<'r> Cache<'r> {
             }
             Some(it) if it < (5, 6) => body.string("prompt_cache_retention", "24h"),
             _ => body,
+        }
+    }
+
+    /// Adds Anthropic's question why the prefix is not reused.
+    pub(super) fn ask_why(self, body: Members) -> Members {
+        match self.previous {
+            Some(id) => body.object("diagnostics", |it| it.string("previous_message_id", id)),
+            None => body,
         }
     }
 
@@ -246,6 +276,26 @@ impl Marks {
             blocks.iter().enumerate().rev().find_map(|(at, raw)| Some((at, marked(raw)?)))?;
         blocks[at] = block;
         Some(object.with("content", &write::list(blocks)))
+    }
+}
+
+/// Anthropic's reason why its cache did not have the prefix of the request that this one was compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheMiss {
+    /// Its word for the reason (`types/cache_miss_reason.py` of anthropic 2.14.0), such as `tools_changed`.
+    pub reason: String,
+    /// The number of tokens that would otherwise have been read from the cache; `None` if it does not say.
+    pub tokens: Option<u64>,
+}
+
+impl CacheMiss {
+    /// Reads the reason in an answer; `None` if it has none.
+    #[must_use]
+    pub fn of_answer(answer: &Object<'_>) -> Option<CacheMiss> {
+        let diagnostics = Object::parse(answer.get("diagnostics")?).ok()?;
+        let miss = Object::parse(diagnostics.get("cache_miss_reason")?).ok()?;
+        let reason = miss.string("type")?.into_owned();
+        Some(CacheMiss { reason, tokens: miss.number("cache_missed_input_tokens") })
     }
 }
 

@@ -50,7 +50,7 @@ use crate::input::line;
 use crate::json::write::{Members, member, opening};
 use crate::json::{Object, is_deeper, on_one_line};
 use crate::messages::Message;
-use crate::provider::cache::Cache;
+use crate::provider::cache::{Cache, CacheMiss};
 use crate::provider::reasoning::Author;
 use crate::record;
 use crate::record::content::Block;
@@ -227,6 +227,10 @@ pub struct Reply {
     pub usage: Option<String>,
     /// The provider's id for the request.
     pub request_id: Option<String>,
+    /// The id of the answer itself, by which Anthropic knows it.
+    pub id: Option<String>,
+    /// Anthropic's reason why its prompt cache did not have the prefix of an earlier request.
+    pub cache_miss: Option<CacheMiss>,
     /// The reasoning text, as a JSON string, from providers that send it separately and do not accept it in
     /// later requests.
     pub reasoning: Option<String>,

@@ -155,6 +155,7 @@ impl Summary {
                     input: number("input"),
                     cache_read: number("cache_read"),
                     cache_write: number("cache_write"),
+                    cache_write_1h: number("cache_write_1h"),
                     output: number("output"),
                 },
                 cost: object.get("cost").and_then(|cost| cost.parse().ok()).unwrap_or_default(),

@@ -126,13 +126,18 @@ fn the_longer_lifetime_survives_a_pause() {
     }
 }
 
+/// Returns a proxy on which the provider has a name, and the front behind it. The certificate is in `ca.pem`.
+fn named(sandbox: &Sandbox, provider: &FakeProvider, name: &str) -> (Proxy, Front) {
+    let signer = Signer::new();
+    sandbox.write("ca.pem", signer.pem());
+    let front = Front::tls(provider, signer.server(name));
+    (Proxy::to(front.address()), front)
+}
+
 #[test]
 fn audit_40_openais_cache_is_found_by_the_key_of_the_session() {
     let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
-    let signer = Signer::new();
-    sandbox.write("ca.pem", signer.pem());
-    let front = Front::tls(&provider, signer.server("api.openai.com"));
-    let proxy = Proxy::to(front.address());
+    let (proxy, _front) = named(&sandbox, &provider, "api.openai.com");
     let openai = |cmd: Cmd| {
         let cmd = cmd.env("OPENAI_API_KEY", "test-key-1").env("CLAW_WINDOW", "40000");
         let cmd = cmd.env("CLAW_PROVIDER", "openai").env("CLAW_MODEL", "gpt-5.2");
@@ -349,4 +354,69 @@ fn audit_40_a_log_says_how_much_of_the_last_request_is_repeated() {
         serde_json::from_str(&call(&[&changed, three].concat(), "json")).expect("a line");
     assert!(line["prefix_bytes"].as_u64() < line["last_bytes"].as_u64(), "{line}");
     assert_eq!(call(HELLO, "text"), "");
+}
+
+/// Anthropic's own service is asked why, the next time and only for a log; others might refuse the question.
+#[test]
+fn audit_40_the_providers_reason_for_a_cache_miss_is_in_the_log() {
+    let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+    let (proxy, _front) = named(&sandbox, &provider, "api.anthropic.com");
+    let call = |system: &str, args: &[&str]| {
+        let cmd = program(&sandbox, &provider, "claw-call").env("CLAW_SESSION", "s.jsonl");
+        let cmd = cmd.env("ANTHROPIC_BASE_URL", "https://api.anthropic.com");
+        let cmd = cmd.env("CLAW_CA", sandbox.path("ca.pem")).env("HTTPS_PROXY", proxy.url());
+        let cmd = cmd.env_remove("NO_PROXY").env("CLAW_SYSTEM", system);
+        let run = cmd.args(args).write_stdin(HELLO).assert().success();
+        run.stderr_text().to_owned()
+    };
+    sandbox.write("other", "Answer at length.");
+    for args in [&["--log", "json"][..], &["--log", "json", "--stream"]] {
+        assert!(!call("system", args).contains("cache_miss"), "the prefix is the same");
+        let said = call("other", args);
+        assert!(said.contains(r#""cache_miss":"system_changed","cache_miss_tokens":"#), "{said}");
+        call("system", &[]);
+        let asked = provider.requests().into_iter().filter_map(|it| it.json);
+        let asked: Vec<_> =
+            asked.map(|it| it["diagnostics"]["previous_message_id"].clone()).collect();
+        assert_eq!(asked.last(), Some(&Value::Null), "without a log, nothing is asked");
+        assert_eq!(asked[asked.len() - 2], format!("msg_{}", asked.len() - 2));
+        std::fs::remove_dir_all(sandbox.path("state")).expect("the state");
+    }
+}
+
+/// A tool round with more blocks than Anthropic's servers look back for an earlier prefix.
+#[test]
+fn audit_40_many_blocks_in_a_round_do_not_lose_the_cache() {
+    let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+    for turn in 1..=4 {
+        let calls = (0..30).map(|n| (format!("t{turn}-{n}"), "work".to_owned(), json!({ "n": n })));
+        provider.script(Step::Calls(calls.collect()));
+        provider.script(Step::text("All thirty are done."));
+        let cmd = program(&sandbox, &provider, "claw-turn").env("CLAW_WINDOW", "400000");
+        let cmd = cmd.args(["--no-checkpoint", "--tools", "box", "-m", &prompt(turn), "s.jsonl"]);
+        cmd.assert().success();
+    }
+    provider.all_legal();
+    let Totals { cost, ideal, .. } = provider.cache_totals();
+    assert!(cost <= 1.001 * ideal, "{cost} instead of {ideal}");
+}
+
+#[test]
+fn audit_40_after_a_pause_the_cache_is_kept_for_an_hour() {
+    let (sandbox, provider) = (sandbox(), FakeProvider::new().caching());
+    sandbox.write("models", "test-model 200000 -\n");
+    for (age, args, is_long) in [
+        (100, &[][..], false),
+        (400, &[], true),
+        (3500, &[], true),
+        (3700, &[], false),
+        (400, &["--cache", "off"], false),
+        (400, &["--call", "claw-call --record tapes"], false),
+    ] {
+        session(&sandbox, 3, 10, age);
+        turn(&sandbox, &provider, args);
+        let sent = provider.requests().pop().expect("a request").body;
+        let has_hour = String::from_utf8_lossy(&sent).contains(r#""ttl":"1h""#);
+        assert_eq!(has_hour, is_long, "{age} {args:?}");
+    }
 }

@@ -38,7 +38,8 @@ fn cache<'k>(protocol: Protocol, model: &str, choices: &mut Choices) -> Option<C
         _ => (Provider::Openai, "https://api.openai.com"),
     };
     let choice = [CacheChoice::Off, CacheChoice::Auto, CacheChoice::Hour][choices.below(3)];
-    Cache::of(choice, (provider, protocol), base, model, Some("0123456789abcdef"))
+    let cache = Cache::of(choice, (provider, protocol), base, model, Some("0123456789abcdef"));
+    cache.map(|cache| cache.compared_with(Some("msg_1"), base))
 }
 
 /// Adds a request as a batch has it, and the body of the request that creates a batch of it alone.

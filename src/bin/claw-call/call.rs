@@ -1,7 +1,7 @@
 //! `claw-call`: checks the messages, sends them, and writes the reply.
 
 use crate::classify::{self, RowArgs};
-use crate::prefix;
+use crate::prefix::LastRequest;
 use crate::refused;
 use crate::reply::{self, Destination, Prices};
 use crate::show::Show;
@@ -14,6 +14,7 @@ use clawutils::cli::endpoint::ConnectionArgs;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::PatienceArgs;
 use clawutils::cli::{Log, Output, messages, now, variable};
+use clawutils::cost::cold;
 use clawutils::estimate::budget::default_output;
 use clawutils::estimate::sizes::Size;
 use clawutils::exit::{self, Exit, fail};
@@ -149,6 +150,18 @@ pub fn call(
     let container = container::newest(&fitted.messages, &author, time);
     let key = session_key();
     let of = (endpoint.provider, endpoint.protocol);
+    let last = LastRequest::read().filter(|_| args.body.cache != CacheChoice::Off);
+    let cache = Cache::of(args.body.cache, of, &endpoint.base, &name, key.as_deref());
+    let cache = match cache {
+        Some(cache) if args.source.is_live() => {
+            let previous = last.as_ref().and_then(LastRequest::answer);
+            let cache = cache.compared_with(previous, &endpoint.base);
+            let is_slow = cold::has_long_pause(&messages, time);
+            Some(if is_slow { cache.kept_longer() } else { cache })
+        }
+        // A recording depends neither on the time nor on the last answer.
+        other => other,
+    };
     let mut request = ModelRequest {
         model: &name,
         max_tokens: args.window.max_tokens.unwrap_or(default_limit),
@@ -163,7 +176,7 @@ pub fn call(
         betas: &betas,
         author: Some(&author),
         container: container.as_deref(),
-        cache: Cache::of(args.body.cache, of, &endpoint.base, &name, key.as_deref()),
+        cache,
         stream: args.stream.is_some(),
         window: window(known, endpoint.provider),
         extra: extra.as_deref(),
@@ -220,11 +233,10 @@ pub fn call(
     if protocol == Protocol::Ollama && known.is_none() {
         report_window(&name, log);
     }
-    // A summary asks for no cache, and is not part of the conversation.
-    if args.body.cache != CacheChoice::Off {
-        prefix::report(&call.request, protocol, log);
+    if let Some(last) = &last {
+        last.report(&call.request, protocol, log);
     }
-    ask(args, model, &call, &fitted, &mut network, &prices)
+    ask(args, model, &call, &fitted, &mut network, &prices, last.as_ref())
 }
 
 /// Checks that the provider's servers can summarise a conversation.
@@ -273,6 +285,7 @@ fn ask(
     fitted: &Fitted<'_, '_>,
     network: &mut Network<'_>,
     prices: &Prices,
+    last: Option<&LastRequest>,
 ) -> anyhow::Result<Exit> {
     let (endpoint, log) = (network.endpoint, network.log);
     let mut show = Show::new(args.stream.as_ref())?;
@@ -290,6 +303,9 @@ fn ask(
             let bytes = network.sent_bytes;
             if network.is_live() && call.sizes.learns(bytes) {
                 note_error(model.learn_size(Size::Accepted(bytes)), log);
+            }
+            if let (Some(last), Some(reply)) = (last, replies.last()) {
+                last.answered(&call.request, call.protocol, reply, log);
             }
             let exit = reply::write_reply(
                 &mut replies,

@@ -21,6 +21,14 @@ pub struct SourceArgs {
     pub queue: Option<PathBuf>,
 }
 
+impl SourceArgs {
+    /// Returns true if the provider answers, and nothing is recorded.
+    pub(super) fn is_live(&self) -> bool {
+        let CassetteArgs { record, replay, .. } = &self.cassette;
+        record.is_none() && replay.is_none() && self.queue.is_none()
+    }
+}
+
 /// The source of the answers: a provider (including the offline one), or recordings.
 pub(super) enum AnswerSource {
     /// The provider, and a recorder if the exchanges are recorded.

@@ -10,6 +10,7 @@ use clawutils::estimate::{Budget, Gauge, Request};
 use clawutils::messages::Message;
 use clawutils::provider::cache::CacheChoice;
 use clawutils::record::content::Role;
+use clawutils::usage::hour_write;
 
 /// The cost of reading the old part since the last cut, and that of a cut whatever it covers, in the currency of the prices.
 #[derive(Clone, Copy, Debug)]
@@ -32,18 +33,19 @@ impl Rent {
         let gauge = Gauge::new(request, None);
         let Some(after) = after_cut(request, gauge, budget) else { return Ok(None) };
         let own = request.model.map_or("", |model| model.name);
+        let now = now()?;
+        let is_long = cache == CacheChoice::Hour || cold::has_long_pause(request.messages, now);
         let rates = |model: &str, tokens: u64| {
             let rates = Rates::from(prices.of(model).or_else(|| prices.of(own))?.rates(tokens)?);
-            // Without a cache, the whole prompt is input each time.
-            let input = rates.input;
-            let is_off = cache == CacheChoice::Off;
-            Some(if is_off {
-                Rates { cache_read: input, cache_write: input, ..rates }
-            } else {
-                rates
+            let Rates { input, cache_write, .. } = rates;
+            Some(match cache {
+                // Without a cache, the whole prompt is input each time.
+                CacheChoice::Off => Rates { cache_read: input, cache_write: input, ..rates },
+                _ if is_long => Rates { cache_write: hour_write(input, cache_write), ..rates },
+                _ => rates,
             })
         };
-        let sent = requests(request, gauge, cache.lifetime(), now()?);
+        let sent = requests(request, gauge, cache.lifetime(), now);
         let rents = sent.iter().map(|sent| {
             let rates = rates(sent.model.unwrap_or(own), sent.tokens)?;
             Some(after.rent(sent.tokens, sent.is_cold, rates) / 1e6)
@@ -109,23 +111,26 @@ fn requests<'m>(
         0 => None,
         _ => messages.first().map(place),
     };
-    let expired = |from: Option<f64>, to: Option<f64>| {
-        from.zip(to).zip(lifetime).is_some_and(|((from, to), lifetime)| to - from > lifetime)
+    // The end of what the cache holds, after the newest reply whose time is known.
+    let mut until: Option<f64> = None;
+    let expired = |until: Option<f64>, now: Option<f64>| {
+        until.zip(now).is_some_and(|(until, now)| now > until)
     };
-    let (mut before, mut sent) = (None, Vec::new());
+    let mut sent = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         if message.role != Role::Assistant {
             continue;
         }
         let time = cold::time_of(message);
-        let is_cold = expired(before, time);
-        before = time.or(before);
+        let is_cold = expired(until, time);
+        let held = time.zip(lifetime).map(|(time, asked)| time + cold::lifetime_of(message, asked));
+        until = held.or(until);
         // What a cut keeps was sent before it, and so was its summary.
         if cut.is_none_or(|cut| place(message) > cut) {
             let model = message.meta.as_ref().and_then(|meta| meta.model.as_deref());
             sent.push(SentRequest { model, tokens: all - (rests[at] - base), is_cold });
         }
     }
-    sent.push(SentRequest { model: None, tokens: all, is_cold: expired(before, Some(now)) });
+    sent.push(SentRequest { model: None, tokens: all, is_cold: expired(until, Some(now)) });
     sent
 }

@@ -124,7 +124,8 @@ impl Codex {
         let call = self.calls.take(&kind, payload)?;
         let [prompt, cached, output] = call.counts;
         let cache_read = cached.min(prompt);
-        let counts = Counts { input: prompt - cache_read, cache_read, cache_write: 0, output };
+        let input = prompt - cache_read;
+        let counts = Counts { input, cache_read, output, ..Counts::default() };
         (counts.prompt() > 0)
             .then(|| aside(call.id, self.model.clone(), Some("openai".to_owned()), counts))
     }
@@ -140,6 +141,7 @@ fn of_pi(line: Value<'_>) -> Option<UsageRow> {
         cache_read: count("cacheRead"),
         cache_write: count("cacheWrite"),
         output: count("output"),
+        ..Counts::default()
     };
     let id = pi::message::call_id(line)?;
     (counts.all() > 0)

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 /// For each version of the schema, the statements that create it from the version before.
-const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("prices.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("schema.sql"), include_str!("prices.sql"), include_str!("cache_hour.sql")];
 /// The views. They hold no data, so every migration creates them anew.
 const VIEWS: &str = include_str!("views.sql");
 /// Marks the file as an index: "claw" in ASCII.

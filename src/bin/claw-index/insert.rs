@@ -69,7 +69,7 @@ impl<'c> Inserter<'c> {
                 result_row = ?5 WHERE row = ?1",
             )?,
             file: insert("files", 5)?,
-            usage: insert("usage", 12)?,
+            usage: insert("usage", 13)?,
             price: database.prepare(prices::ADD)?,
             compaction: insert("compactions", 15)?,
             checkpoint: insert("checkpoints", 14)?,
@@ -232,7 +232,7 @@ impl<'c> Inserter<'c> {
         timestamp: Option<f64>,
         usage: &UsageRow,
     ) -> rusqlite::Result<()> {
-        let Counts { input, cache_read, cache_write, output } = usage.counts;
+        let Counts { input, cache_read, cache_write, cache_write_1h, output } = usage.counts;
         self.usage.execute(params![
             row,
             session.key,
@@ -246,6 +246,7 @@ impl<'c> Inserter<'c> {
             number(cache_read),
             number(cache_write),
             number(output),
+            number(cache_write_1h),
         ])?;
         self.price.execute([&usage.model])?;
         Ok(())

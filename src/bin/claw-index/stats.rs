@@ -92,6 +92,7 @@ fn write_bill(database: &Connection, out: &mut dyn Write) -> anyhow::Result<()> 
             cache_read: number(3)?,
             cache_write: number(4)?,
             output: number(5)?,
+            ..Counts::default()
         };
         Ok((number(0)?, number(1)?, counts, [row.get::<_, f64>(6)?, row.get(7)?]))
     })?;

@@ -216,8 +216,12 @@ impl<'g> WindowRun<'g> {
         let SimulatedCall { input, output, .. } = *call;
         let plain = Counts { input, output, ..Counts::default() };
         let repeated = call.repeated.min(input);
-        let cached =
-            Counts { input: 0, cache_read: repeated, cache_write: input - repeated, output };
+        let cached = Counts {
+            cache_read: repeated,
+            cache_write: input - repeated,
+            output,
+            ..Counts::default()
+        };
         match (prices.cost(model, &plain), prices.cost(model, &cached)) {
             (Some(plain), Some(cached)) => {
                 self.costs[0] += plain;

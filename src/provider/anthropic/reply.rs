@@ -1,6 +1,7 @@
 //! Reads a complete answer.
 
 use crate::json::{Object, elements};
+use crate::provider::cache::CacheMiss;
 use crate::provider::{Reply, container};
 use std::borrow::Cow;
 
@@ -16,6 +17,8 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
         model: string("model"),
         stop_reason: string("stop_reason"),
         container: container::of_answer(answer),
+        id: string("id"),
+        cache_miss: CacheMiss::of_answer(answer),
         usage: answer.get("usage").filter(|usage| usage.starts_with('{')).map(str::to_owned),
         ..Reply::default()
     })

@@ -33,6 +33,10 @@ pub(super) fn body(request: &ModelRequest<'_, '_>, platform: Platform) -> String
     let marks = Marks::of(request);
     let messages = request.messages.iter().map(|it| without_reasoning(it).to_json()).collect();
     let container = request.container.map(|id| Members::new().raw("id", id).into_json());
+    let body = match request.wanted_cache() {
+        Some(cache) if platform == Platform::Own => cache.ask_why(body),
+        _ => body,
+    };
     thinking(body, request)
         .optional(Members::decimal, "temperature", request.temperature)
         .optional(Members::raw, "container", container.as_deref())

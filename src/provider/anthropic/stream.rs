@@ -2,6 +2,7 @@
 
 use crate::json::write::{Members, list};
 use crate::json::{Member, Object, offset_in, on_one_line};
+use crate::provider::cache::CacheMiss;
 use crate::provider::collect::{Collect, RawString, Remaining, Unfinished, bounded};
 use crate::provider::{Reply, container};
 use std::borrow::Cow;
@@ -55,6 +56,8 @@ impl Collect for AnthropicStream {
                 if let Some(message) = inner("message") {
                     self.reply.model = message.string("model").map(Cow::into_owned);
                     self.reply.container = container::of_answer(&message);
+                    self.reply.id = message.string("id").map(Cow::into_owned);
+                    self.reply.cache_miss = CacheMiss::of_answer(&message);
                     self.count(message.get("usage"))?;
                 }
             }

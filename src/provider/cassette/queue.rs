@@ -234,7 +234,7 @@ mod tests {
     }
 
     const ESTIMATED: (&str, Counts) =
-        ("m", Counts { input: 3, cache_read: 0, cache_write: 0, output: 4 });
+        ("m", Counts { input: 3, cache_read: 0, cache_write: 0, cache_write_1h: 0, output: 4 });
 
     #[test]
     fn a_request_waits_until_its_answer_comes() {

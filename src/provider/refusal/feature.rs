@@ -28,10 +28,12 @@ pub enum Feature {
     CacheMarks,
     /// The key of a prompt cache.
     CacheKey,
+    /// The question why a prompt cache was not used.
+    CacheDiagnostics,
 }
 
 /// The features other than the sampling parameters, each with its name in the file.
-const NAMED: [(Feature, &str); 7] = [
+const NAMED: [(Feature, &str); 8] = [
     (Feature::OwnSummary, "provider-summary"),
     (Feature::Calls, "calls"),
     (Feature::ThinkingBudget, "thinking-budget"),
@@ -39,6 +41,7 @@ const NAMED: [(Feature, &str); 7] = [
     (Feature::LongCache, "long_cache"),
     (Feature::CacheMarks, "cache_control"),
     (Feature::CacheKey, "prompt_cache_key"),
+    (Feature::CacheDiagnostics, "diagnostics"),
 ];
 
 /// Words for calls, and for the roles of messages, in lower case. They are matched as parts of words.
@@ -125,6 +128,7 @@ impl Feature {
             Feature::LongCache,
             Feature::CacheMarks,
             Feature::CacheKey,
+            Feature::CacheDiagnostics,
             Feature::ThinkingBudget,
             Feature::Thinking,
             Feature::Calls,
@@ -151,6 +155,7 @@ impl Feature {
             Feature::Thinking => "without settings for thinking".to_owned(),
             Feature::LongCache => "with the default lifetime of the cache".to_owned(),
             Feature::CacheMarks | Feature::CacheKey => "with no prompt cache".to_owned(),
+            Feature::CacheDiagnostics => "without diagnostics of the cache".to_owned(),
             Feature::Parameter(_) => format!("without {}", self.name()),
         }
     }
@@ -165,6 +170,7 @@ impl Feature {
             Feature::LongCache => &LONG_CACHE,
             Feature::CacheMarks => &["cache_control"],
             Feature::CacheKey => &["prompt_cache_key"],
+            Feature::CacheDiagnostics => &["diagnostics"],
             Feature::Parameter(index) => PARAMETERS.get(index).copied().unwrap_or_default(),
         }
     }
@@ -182,7 +188,10 @@ impl Feature {
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
         let is_named = match self {
             Feature::OwnSummary => return is_refusal && has(&SUMMARY),
-            Feature::LongCache | Feature::CacheMarks | Feature::CacheKey => {
+            Feature::LongCache
+            | Feature::CacheMarks
+            | Feature::CacheKey
+            | Feature::CacheDiagnostics => {
                 return is_refusal && has(self.words()) && has(&REFUSED);
             }
             Feature::Calls => has(&CALLS) && has(&REFUSED),

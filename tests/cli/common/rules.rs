@@ -125,6 +125,7 @@ const MESSAGE_MEMBERS: &[&str] = &[
     "top_p",
     "top_k",
     "stop_sequences",
+    "diagnostics",
     "metadata",
     "thinking",
     "output_config",

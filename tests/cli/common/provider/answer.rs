@@ -126,7 +126,11 @@ impl Reply<'_> {
     pub(super) fn message(&self, content: Vec<Value>, stop_reason: Option<&str>) -> Value {
         let (input, output) = self.usage();
         let plain = Cached { prompt: input, ..Cached::default() };
-        let Cached { prompt, read, written } = self.asked.cached.unwrap_or(plain);
+        let Cached { prompt, read, written, hour, miss } = self.asked.cached.unwrap_or(plain);
+        let miss = miss.map(|(why, tokens)| match tokens {
+            0 => json!({"type": why}),
+            _ => json!({"type": why, "cache_missed_input_tokens": tokens}),
+        });
         json!({
             "id": format!("msg_{}", self.asked.id),
             "type": "message",
@@ -135,7 +139,9 @@ impl Reply<'_> {
             "content": content,
             "stop_reason": stop_reason,
             "stop_sequence": null,
+            "diagnostics": miss.map(|miss| json!({"cache_miss_reason": miss})),
             "usage": {
+                "cache_creation": {"ephemeral_5m_input_tokens": written - hour, "ephemeral_1h_input_tokens": hour},
                 "input_tokens": prompt - read - written,
                 "cache_creation_input_tokens": written,
                 "cache_read_input_tokens": read,

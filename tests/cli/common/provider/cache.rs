@@ -34,6 +34,10 @@ pub struct Cached {
     pub read: u64,
     /// Those written to it.
     pub written: u64,
+    /// Those written to it for an hour.
+    pub hour: u64,
+    /// Why the prefix of the answer that the request names is not reused, with the tokens of its prompt.
+    pub miss: Option<(&'static str, u64)>,
 }
 
 /// The tokens of all prompts, and their cost in input tokens: reading costs a tenth, writing 1.25 (2 for an hour).
@@ -57,6 +61,8 @@ pub struct Cache {
     entries: HashMap<String, u64>,
     /// Earlier prompts, as blocks, with key and end of life.
     prompts: Vec<(String, Vec<String>, u64)>,
+    /// Earlier requests with the ids of their answers, and their tokens.
+    bodies: Vec<(String, Value, u64)>,
     /// The sums over all requests.
     pub totals: Totals,
 }
@@ -69,8 +75,9 @@ struct Block {
 }
 
 impl Cache {
-    /// Answers a request: returns what it reads and writes.
-    pub fn take(&mut self, shape: Shape, body: &Value) -> Cached {
+    /// Answers a request: returns what it reads and writes. `id` is that of the answer.
+    pub fn take(&mut self, shape: Shape, body: &Value, id: String) -> Cached {
+        let miss = self.miss(body);
         let blocks = blocks(body);
         let texts: Vec<String> = blocks.iter().map(|block| block.text.clone()).collect();
         let (prompt, known) = (tokens(&texts), self.known(&texts));
@@ -91,6 +98,7 @@ impl Cache {
                 }
             }
         };
+        self.bodies.push((id, body.clone(), prompt));
         let Cached { read, written, .. } = cached;
         let plain = (prompt - read - written) as f64;
         self.totals.cost += plain + read as f64 * 0.1 + written as f64 * new_rate;
@@ -99,7 +107,26 @@ impl Cache {
         sum.prompt += prompt;
         sum.read += read;
         sum.written += written;
-        cached
+        Cached { miss, ..cached }
+    }
+
+    /// Returns why the prefix of the answer that `body` names is not reused.
+    fn miss(&self, body: &Value) -> Option<(&'static str, u64)> {
+        let named = body["diagnostics"]["previous_message_id"].as_str()?;
+        let Some((_, last, tokens)) = self.bodies.iter().find(|(id, ..)| id == named) else {
+            return Some(("previous_message_not_found", 0));
+        };
+        let parts = |body: &Value, name: &str| {
+            let only = json!({name: body[name]});
+            blocks(&only).into_iter().map(|block| block.text).collect::<Vec<_>>()
+        };
+        let is_changed = |name: &str| !parts(body, name).starts_with(&parts(last, name));
+        let named = [
+            ("tools", "tools_changed"),
+            ("system", "system_changed"),
+            ("messages", "messages_changed"),
+        ];
+        named.into_iter().find(|(name, _)| is_changed(name)).map(|(_, why)| (why, *tokens))
     }
 
     /// Returns the tokens of the longest run of blocks at the start that an earlier prompt has too.
@@ -122,16 +149,18 @@ impl Cache {
                 .find(|at| self.entries.get(&prefix(*at)).is_some_and(|until| *until > self.now));
             found = found.max(hit.unwrap_or(0));
         }
-        let mut written_to = 0;
+        let (mut written_to, mut longest) = (0, 0);
         for (end, life) in marked() {
             if tokens(&texts[..end]) >= LEAST {
                 self.entries.insert(prefix(end), self.now + life);
                 written_to = written_to.max(end);
+                longest = longest.max(life);
             }
         }
         let read = tokens(&texts[..found]);
         let written = tokens(&texts[..written_to]).saturating_sub(read);
-        Cached { prompt, read, written }
+        let hour = if longest > LIFETIMES[0] { written } else { 0 };
+        Cached { prompt, read, written, hour, miss: None }
     }
 
     fn take_keyed(&mut self, key: &str, texts: &[String]) -> Cached {
@@ -143,7 +172,7 @@ impl Cache {
         };
         let most = self.prompts.iter().map(common).max().unwrap_or(0);
         let read = if most < LEAST { 0 } else { most / STEP * STEP };
-        Cached { prompt: tokens(texts), read, written: 0 }
+        Cached { prompt: tokens(texts), read, ..Cached::default() }
     }
 }
 

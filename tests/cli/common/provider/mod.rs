@@ -475,7 +475,10 @@ impl Shared {
             Ok(task) => {
                 let cached = match task.counts {
                     true => None,
-                    false => state.cache.as_mut().map(|it| it.take(shape, &task.body)),
+                    false => {
+                        let name = format!("msg_{id}");
+                        state.cache.as_mut().map(|it| it.take(shape, &task.body, name))
+                    }
                 };
                 let asked = Asked { shape, body: &task.body, id, cached };
                 let window = window_for(asked, window);
