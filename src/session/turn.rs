@@ -7,11 +7,14 @@
 //! [`HeldTurn::leave`] keeps it for the program that the process executes. Child processes do not hold the lock, so a
 //! background process that a turn leaves behind does not block the next turn. When the process dies, the kernel
 //! releases the lock.
+//!
+//! A program that runs the tools of a turn has a lock of its own on the file, of the other kind that the kernel has: whoever
+//! takes the turn first waits for that, so that no tool of a killed turn still runs.
 
 use crate::exit::{Error, Exit};
 use crate::transcript::make_directory;
 use anyhow::Context;
-use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
+use rustix::fs::{FlockOperation, OFlags, fcntl_lock, flock};
 use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use std::fs::{File, OpenOptions};
@@ -25,6 +28,9 @@ use std::time::{Duration, Instant};
 /// The lowest descriptor for a lock file. Shells use descriptors from 10 on for their own files, and a
 /// process loses a lock when it closes any descriptor of the file.
 const MIN_DESCRIPTOR: i32 = 100;
+
+/// The attempts to take the lock of a process that runs tools, a millisecond apart.
+const ATTEMPTS: usize = 10;
 
 /// A lock that this process holds until the value is dropped or the process ends.
 #[derive(Debug)]
@@ -100,9 +106,15 @@ impl HeldTurn {
     }
 
     /// Takes the lock on the file `path`, which is created if it does not exist. Returns `None` if another process holds
-    /// the lock.
+    /// the lock, or still runs the tools of an earlier holder.
     pub(super) fn try_take(path: &Path) -> io::Result<Option<HeldTurn>> {
         let file = high(open(path, true)?)?;
+        // Where the two kinds of locks conflict, this is refused while another process holds the turn.
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            // Programs that this process starts would keep such a lock.
+            _ => drop(flock(&file, FlockOperation::Unlock)),
+        }
         match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::AGAIN | Errno::ACCESS) => return Ok(None),
             locked => locked?,
@@ -137,21 +149,38 @@ pub fn holder(lock: &Path) -> Option<Pid> {
     fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??.pid
 }
 
-/// Waits until the process that holds the turn of a transcript releases it or ends. The calling process then holds
-/// a shared lock until it ends. Returns false at once if no other process holds the turn.
-#[must_use]
-pub fn await_end(transcript: &Path) -> bool {
-    let Ok(file) = open(&lock_path(transcript, Purpose::Turn), false) else { return false };
-    // If this process itself holds the turn, closing the file would release it.
-    let file = ManuallyDrop::new(file);
-    let held = fcntl_getlk(&*file, &Flock::from(FlockType::WriteLock));
-    if !held.is_ok_and(|lock| lock.is_some()) {
-        return false;
+/// A turn of another process, in which this process runs tools. No later turn begins before this process ends.
+#[derive(Debug)]
+pub struct WatchedTurn(ManuallyDrop<File>);
+
+impl WatchedTurn {
+    /// Returns the turn of a transcript; `None` if no other process holds it.
+    #[must_use]
+    pub fn of(transcript: &Path) -> Option<WatchedTurn> {
+        // If this process itself holds the turn, closing the file would release it.
+        let path = lock_path(transcript, Purpose::Turn);
+        let file = ManuallyDrop::new(open(&path, false).ok()?);
+        let held = fcntl_getlk(&*file, &Flock::from(FlockType::WriteLock));
+        held.ok()??;
+        // A waiting process has this lock for a moment whenever it looks. Where it conflicts with that of the turn, it is
+        // never free; then a later turn may begin before this process has ended.
+        for _ in 0..ATTEMPTS {
+            if flock(&*file, FlockOperation::NonBlockingLockShared).is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Some(WatchedTurn(file))
     }
-    loop {
-        match fcntl_lock(&*file, FlockOperation::LockShared) {
-            Err(Errno::INTR) => {}
-            locked => return locked.is_ok(),
+
+    /// Waits until the process that holds the turn releases it or ends. Returns false if that cannot be told.
+    #[must_use]
+    pub fn await_end(self) -> bool {
+        loop {
+            match fcntl_lock(&*self.0, FlockOperation::LockShared) {
+                Err(Errno::INTR) => {}
+                locked => return locked.is_ok(),
+            }
         }
     }
 }

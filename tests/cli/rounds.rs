@@ -226,6 +226,38 @@ fn the_tools_of_a_killed_turn_end_before_the_next_turn_runs_any() {
     provider.all_legal();
 }
 
+/// The next turn waits even if the program that runs the tools is late to see the end of its turn.
+#[test]
+fn the_next_turn_waits_for_the_tools_of_a_killed_turn() {
+    let hang = "sleep 600 & echo $! >child; echo $PPID >exec; p=$PPID
+        for n in 1 2; do read -r _ _ _ p _ </proc/$p/stat; done
+        echo $p >shell; sleep 600";
+    let (sandbox, provider) = (sandbox_with(&[("hang", hang)]), FakeProvider::new());
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    provider.script(call(1, "hang"));
+    // Without a session of its own, the kernel would continue the stopped program when the shell ends.
+    let script = "exec setsid claw-turn --no-checkpoint --tools box -m Go. s.jsonl";
+    let cmd = sandbox.sh(script).envs(provider.env()).env("TMPDIR", sandbox.dir());
+    let mut child = cmd.spawn();
+    let pid = |file: &str| line_of(&sandbox, file).trim().parse().expect("a process id");
+    let (shell, exec) = (pid("workspace/shell"), pid("workspace/exec"));
+    send("STOP", exec);
+    send("KILL", shell);
+    child.wait().expect("an exit status");
+    let next = |seconds: &str| {
+        sandbox
+            .cmd("claw-session")
+            .args(["lock", "s.jsonl", "--lock-timeout", seconds, "true"])
+            .assert()
+    };
+    next("0.2").code(75).stderr(contains("another turn held it"));
+    send("CONT", exec);
+    next("20").success();
+    assert!(has_ended(&line_of(&sandbox, "workspace/child")));
+}
+
 #[test]
 fn v63_no_call_with_a_result_runs_again_after_a_kill_at_any_moment() {
     let sandbox = sandbox_with(&[("work", WORK)]);

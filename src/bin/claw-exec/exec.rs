@@ -9,7 +9,7 @@ use clawutils::exec::{self, ExecSettings, Job, JobEvent, Running, ToolCall, envi
 use clawutils::exit::{Exit, fail};
 use clawutils::printable::{printable, printable_json};
 use clawutils::process::signals;
-use clawutils::session::turn::await_end;
+use clawutils::session::turn::WatchedTurn;
 use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
@@ -192,10 +192,11 @@ fn listen(sender: Sender<JobEvent>) -> std::io::Result<()> {
             let _ = sender.send(JobEvent::Signal(signal));
         }
     });
-    if let Some(transcript) = variable("CLAW_SESSION") {
+    let transcript = variable("CLAW_SESSION");
+    if let Some(turn) = transcript.and_then(|path| WatchedTurn::of(Path::new(&path))) {
         // A turn that was killed cannot end its tools, and the next turn would run the same calls in parallel.
         thread::spawn(move || {
-            if await_end(Path::new(&transcript)) {
+            if turn.await_end() {
                 let _ = turn_sender.send(JobEvent::Signal(SIGTERM));
             }
         });

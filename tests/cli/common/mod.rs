@@ -339,6 +339,8 @@ fn signal(name: &str) -> Signal {
         "QUIT" => Signal::QUIT,
         "KILL" => Signal::KILL,
         "TERM" => Signal::TERM,
+        "STOP" => Signal::STOP,
+        "CONT" => Signal::CONT,
         _ => panic!("no signal {name}"),
     }
 }
