@@ -1,6 +1,6 @@
-//! Rules for the repository. In the source, a module uses only modules that `src/lib.rs` lists above it, only `json`
-//! writes JSON, and only `cli` reads the environment and uses the standard streams. Scripts are short, all unit tests are
-//! run, and SECURITY.md names tests that exist.
+//! Rules for the repository. In the source, a module uses only modules that `src/lib.rs` lists above it, the modules of a
+//! program do not use each other in a circle, only `json` writes JSON, and only `cli` reads the environment and uses the
+//! standard streams. Scripts are short, all unit tests are run, and SECURITY.md names tests that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -147,6 +147,59 @@ fn no_two_sibling_modules_use_each_other() {
         }
     }
     assert!(wrong.is_empty(), "two modules use each other: {wrong:#?}");
+}
+
+/// Returns a module from which, over the modules that it uses, a path leads back to it.
+fn cycle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
+    let leads_back = |start: &&String| {
+        let (mut open, mut seen) = (vec![*start], BTreeSet::new());
+        while let Some(module) = open.pop() {
+            for used in uses.get(module).into_iter().flatten() {
+                if used == *start {
+                    return true;
+                }
+                if seen.insert(used) {
+                    open.push(used);
+                }
+            }
+        }
+        false
+    };
+    uses.keys().find(leads_back).cloned()
+}
+
+#[test]
+fn the_modules_of_a_program_use_each_other_in_one_direction() {
+    let used = Regex::new(r"\bcrate::(\{[^}]*\}|\w+)").expect("a pattern");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin");
+    let (mut files, mut wrong) = (0, Vec::new());
+    for program in fs::read_dir(&programs).expect("the programs") {
+        let program = program.expect("a program").path();
+        let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for file in WalkDir::new(&program).into_iter().map(|entry| entry.expect("an entry")) {
+            if file.path().extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
+            let inside = file.path().strip_prefix(&program).expect("a path in it");
+            let first = inside.iter().next().expect("a name").to_string_lossy();
+            let own = first.trim_end_matches(".rs").to_owned();
+            let code = code(file.path());
+            let names = used.captures_iter(&code).flat_map(|found| {
+                let names = found.get(1).expect("names").as_str();
+                names.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|it| !it.is_empty())
+            });
+            let others = names.filter(|name| *name != own).map(str::to_owned);
+            uses.entry(own.clone()).or_default().extend(others);
+            files += 1;
+        }
+        let cycle = cycle(&uses);
+        wrong.extend(cycle.map(|module| format!("{}: {module}", program.display())));
+    }
+    assert!(files > 100, "{files} files");
+    assert!(wrong.is_empty(), "modules that use each other in a circle: {wrong:#?}");
+    let circle = [("a", "b"), ("b", "c"), ("c", "a")];
+    let circle = circle.map(|(a, b)| (a.to_owned(), BTreeSet::from([b.to_owned()])));
+    assert_eq!(cycle(&BTreeMap::from(circle)).as_deref(), Some("a"));
 }
 
 #[test]

@@ -9,12 +9,12 @@ mod results;
 mod service;
 mod store;
 
+use crate::args::{CallArgs, named};
 use crate::asking::{Asking, TextAnswer};
 use crate::batch::results::Results;
 use crate::batch::service::Service;
 use crate::batch::store::{Place, Store, directories, none};
-use crate::call::{CallArgs, named};
-use crate::reply::Prices;
+use crate::prices::Prices;
 use anyhow::Context;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{Log, now};

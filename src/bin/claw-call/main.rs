@@ -1,6 +1,7 @@
 //! claw-call: make one call to a model. This is the only program that uses the network.
 
 #[cfg(feature = "http")]
+mod args;
 mod asking;
 #[cfg(feature = "http")]
 mod batch;
@@ -11,6 +12,7 @@ mod listening;
 #[cfg(feature = "http")]
 mod models;
 mod prefix;
+mod prices;
 mod refused;
 mod reply;
 mod show;
@@ -18,7 +20,8 @@ mod source;
 mod spent;
 mod transport;
 
-use crate::call::{CallArgs, call};
+use crate::args::CallArgs;
+use crate::call::call;
 use crate::classify::classify;
 use clap::Parser;
 use clawutils::cli::budget::RequestArgs;

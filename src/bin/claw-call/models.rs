@@ -1,7 +1,8 @@
 //! `--list-models` and `--ask-window`: what the provider says about its models.
 
+use crate::args::{CallArgs, named};
 use crate::asking::{Asking, NoAnswer, TextAnswer};
-use crate::call::{CallArgs, named, note_error};
+use crate::refused::note_error;
 use anyhow::Context;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{Log, Output};

@@ -1,11 +1,11 @@
 //! Reports, with `--log json`, how much of the session's last request a request repeats, which is what a prompt cache can hold,
 //! and the provider's reason if its cache did not hold it.
 
-use crate::call::session_key;
 use clawutils::cli::model::state_dir;
-use clawutils::cli::{Log, diagnostics};
+use clawutils::cli::{Log, diagnostics, variable};
 use clawutils::json::write::Members;
 use clawutils::new_file::{NewFile, PRIVATE};
+use clawutils::provider::cache;
 use clawutils::provider::prefix::RequestParts;
 use clawutils::provider::protocol::Protocol;
 use clawutils::provider::{ModelRequest, Reply};
@@ -80,4 +80,10 @@ fn store(path: &Path, text: &str) -> anyhow::Result<()> {
     let mut file = NewFile::create(path, PRIVATE)?;
     file.write_all(text.as_bytes())?;
     Ok(file.finish(true)?)
+}
+
+/// Returns the key of the session whose turn this is.
+pub(super) fn session_key() -> Option<String> {
+    let path = std::path::absolute(variable("CLAW_SESSION")?).ok()?;
+    Some(cache::session_key(&path.to_string_lossy()))
 }

@@ -2,7 +2,8 @@
 
 use anyhow::Context;
 use clawutils::cli::model::{ModelArgs, state_dir};
-use clawutils::cli::now;
+use clawutils::cli::{Log, now};
+use clawutils::exit;
 use clawutils::provider::address;
 use clawutils::provider::refusal::{Feature, Features};
 use clawutils::transcript;
@@ -38,4 +39,11 @@ pub(super) fn learn(
     let line = feature.line(with, &address::place(&model.endpoint()), &name, now()?);
     transcript::append_state(&path, &line)
         .with_context(|| format!("cannot store in '{}'", path.display()))
+}
+
+/// Reports an error that does not stop the program: what could not be stored will be learned again.
+pub(super) fn note_error(outcome: anyhow::Result<()>, log: Log) {
+    if let Err(error) = outcome {
+        log.note(&exit::text(&error));
+    }
 }

@@ -1,11 +1,11 @@
 //! Writes the outcome of a call: the records of the reply, or the failure.
 
-use crate::call::{CallArgs, note_error};
+use crate::args::CallArgs;
+use crate::prices::Prices;
+use crate::refused::note_error;
 use anyhow::Context;
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::options::LimitArgs;
 use clawutils::cli::{Log, Output};
-use clawutils::cost::PriceList;
 use clawutils::estimate::sizes::Size;
 use clawutils::estimate::windows::Source;
 use clawutils::exit::Exit;
@@ -17,7 +17,6 @@ use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::refusal::Certainty;
 use clawutils::provider::{Failure, Provider, Reply, estimated};
 use clawutils::record;
-use clawutils::usage::Counts;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -68,56 +67,6 @@ impl Destination {
     }
 }
 
-/// The prices of models.
-pub struct Prices {
-    list: PriceList,
-    /// True if the user gave prices, so that each reply's cost is reported.
-    is_reported: bool,
-}
-
-impl Prices {
-    /// Reads the prices.
-    ///
-    /// # Errors
-    /// See [`LimitArgs::prices`].
-    pub(super) fn read(limits: &LimitArgs, model: &ModelArgs) -> anyhow::Result<Prices> {
-        Ok(Prices { list: limits.prices(model)?, is_reported: limits.prices.is_some() })
-    }
-
-    /// Returns the cost of these tokens.
-    ///
-    /// # Errors
-    /// See [`PriceList::require`].
-    pub(super) fn cost(&self, model: &str, counts: &Counts) -> anyhow::Result<f64> {
-        Ok(self.list.require(model)?.cost(counts).unwrap_or_default())
-    }
-
-    /// Reports the cost of a reply. If the reply has no usage or the model no price, reports the cost as `unpriced`.
-    fn report(&self, reply: &Reply, requested: &str, log: Log) {
-        let model = reply.model.as_deref().unwrap_or(requested);
-        let Some(counts) = reply.usage.as_deref().and_then(Counts::read) else {
-            log.outcome(
-                "the reply has no usage, so its cost is unknown",
-                &Members::new().string("cost", "unpriced"),
-            );
-            return;
-        };
-        let cost = self.list.cost(model, &counts).or_else(|| self.list.cost(requested, &counts));
-        match cost {
-            Some(cost) => {
-                log.outcome(
-                    &format!("{counts}: {cost}"),
-                    &counts.add_to(Members::new().decimal("cost", cost)),
-                );
-            }
-            None => {
-                let text = format!("{counts}: unpriced, no price for '{model}'");
-                log.outcome(&text, &counts.add_to(Members::new().string("cost", "unpriced")));
-            }
-        }
-    }
-}
-
 /// Writes the records of a turn, which consists of several replies if the provider paused it, and reports the cost and
 /// what was dropped. Returns the exit status.
 ///
@@ -136,9 +85,7 @@ pub(super) fn write_reply(
     let cause = replies.last().filter(|_| is_empty).map(|reply| empty_cause(reply, call));
     let cut_call = write_records(replies, to, provider, call, args)?;
     for reply in replies.iter() {
-        if prices.is_reported {
-            prices.report(reply, call.request.model, log);
-        }
+        prices.report(reply, call.request.model, log);
         for kind in &reply.left_out {
             log.note(&format!("dropped '{kind}' from the answer: records cannot hold it"));
         }

@@ -1,6 +1,6 @@
 //! Limits on the tokens and the cost of a session, checked before anything is sent.
 
-use crate::reply::Prices;
+use crate::prices::Prices;
 use clawutils::cli::options::LimitArgs;
 use clawutils::cli::{open_transcript, variable};
 use clawutils::exit::{Exit, fail};

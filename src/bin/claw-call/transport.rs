@@ -1,9 +1,8 @@
 //! Sends requests and receives their answers: over the network, or from the offline provider or recordings instead.
 
-use crate::call::note_error;
 #[cfg(feature = "http")]
 use crate::listening::{AnswerEvent, Listening};
-use crate::refused;
+use crate::refused::{self, note_error};
 use crate::source::AnswerSource;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{Log, now};

@@ -1,7 +1,6 @@
 //! Tries the sources of summaries in turn, until one gives a usable summary.
 
-use crate::compact::outcome_of;
-use crate::compact::{CompactRun, read_text};
+use crate::run::{CompactRun, outcome_of, read_text};
 use crate::server;
 use crate::sources::Source;
 use clawutils::cli::Log;

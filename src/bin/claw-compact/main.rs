@@ -3,11 +3,12 @@
 mod compact;
 mod ladder;
 mod retry;
+mod run;
 mod server;
 mod show;
 mod sources;
 
-use crate::compact::{CompactArgs, CompactRun};
+use crate::run::{CompactArgs, CompactRun};
 use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RefusedArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;

@@ -5,8 +5,9 @@
 //! that it replaces, and takes effect only where the old one would. The oldest is repeated first, because later
 //! summaries continue its summary. A summary that keeps failing does not hold up the others.
 
-use crate::compact::{CompactRun, record, report_applied};
+use crate::compact::{record, report_applied};
 use crate::ladder::{AcceptedSummary, Ladder};
+use crate::run::CompactRun;
 use crate::sources::Source;
 use anyhow::Context;
 use clawutils::cli::model::state_dir;

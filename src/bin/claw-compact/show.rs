@@ -1,6 +1,6 @@
 //! `--show`: describes the compaction as one JSON object, without calling a model.
 
-use crate::compact::CompactRun;
+use crate::run::CompactRun;
 use crate::sources::Source;
 use anyhow::Context;
 use clawutils::cli::Output;

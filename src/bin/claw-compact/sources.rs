@@ -1,6 +1,6 @@
 //! The sources of summaries: the models that the settings name, and sources that need no model.
 
-use crate::compact::CompactRun;
+use crate::run::CompactRun;
 use clawutils::cli::summary::SummaryModel;
 use clawutils::messages::Message;
 use clawutils::messages::checkpoint::LatestCheckpoint;

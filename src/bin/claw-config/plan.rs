@@ -1,6 +1,6 @@
 //! `claw-turn --dry-run`: lists the commands of a turn as a shell script.
 
-use crate::scripts::Turn;
+use crate::scripts::{Turn, is_path};
 use clawutils::cli::options::StoreKind;
 use clawutils::process::quoted;
 use clawutils::provider::address;
@@ -98,7 +98,7 @@ fn steps(args: &Turn, has_limit: bool, ask_window: bool) -> Vec<Step> {
 /// Returns the path of the transcript as a word for the shell.
 fn session(args: &Turn) -> String {
     match &args.session {
-        Some(name) if crate::shell::is_path(name) => shown(OsStr::new(name)),
+        Some(name) if is_path(name) => shown(OsStr::new(name)),
         Some(name) => format!("\"$(claw-session path -- {})\"", shown(OsStr::new(name))),
         None => "\"$(claw-session path -- \"$(claw-session current)\")\"".to_owned(),
     }

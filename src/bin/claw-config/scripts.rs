@@ -269,3 +269,8 @@ pub struct Chat {
     #[command(flatten)]
     pub settings: TurnSettings,
 }
+
+/// Returns true if an argument is the path of a transcript, not the name of a session.
+pub fn is_path(session: &str) -> bool {
+    session.contains('/') || session.ends_with(".jsonl")
+}

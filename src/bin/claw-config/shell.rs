@@ -5,7 +5,7 @@
 
 use crate::plan::plan;
 use crate::program::not_found;
-use crate::scripts::{COMMANDS, Chat, Retry, Turn, TurnSettings};
+use crate::scripts::{COMMANDS, Chat, Retry, Turn, TurnSettings, is_path};
 use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::model::{ModelArgs, state_dir};
@@ -414,11 +414,6 @@ fn call(command: &str, text: &mut ShellCode) {
     text.add("export ");
     text.set("CLAW_CALL", command);
     text.add("call () { ").add(body).add(" \"$@\"; }\n");
-}
-
-/// Returns true if an argument is the path of a transcript, not the name of a session.
-pub fn is_path(session: &str) -> bool {
-    session.contains('/') || session.ends_with(".jsonl")
 }
 
 /// Returns the command that continues a turn, for the user to type.

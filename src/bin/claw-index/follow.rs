@@ -1,7 +1,7 @@
 //! update --follow: watches transcripts, and indexes them when they change.
 
 use crate::files::{Files, is_wanted};
-use crate::update::Updater;
+use crate::updater::Updater;
 use anyhow::Context;
 use clawutils::cli::{self, Output};
 use clawutils::exit::{self, Exit};

@@ -12,6 +12,7 @@ mod opencode;
 mod output;
 mod prices;
 mod query;
+mod read_state;
 mod reader;
 mod retract;
 mod search;
@@ -19,6 +20,7 @@ mod session;
 mod stats;
 mod transcript;
 mod update;
+mod updater;
 
 use clap::{Parser, Subcommand};
 use clawutils::cli::options::{DatabaseArgs, WorkspaceArgs};

@@ -2,8 +2,8 @@
 
 use crate::asides::SourceCalls;
 use crate::insert::{Inserter, RecordPlace};
+use crate::read_state::ReadState;
 use crate::session::Session;
-use crate::transcript::ReadState;
 use clawutils::exit::{Exit, fail};
 use clawutils::finding::Finding;
 use clawutils::index::rows::{OtherRow, Rows};

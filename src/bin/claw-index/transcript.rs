@@ -9,8 +9,9 @@
 //! of the transcript, the whole transcript is read again.
 
 use crate::asides::SourceCalls;
-use crate::files::{Files, FoundFile};
+use crate::files::FoundFile;
 use crate::insert::Inserter;
+use crate::read_state::{self, ReadState};
 use crate::reader::SessionReader;
 use clawutils::cli::{DialectArgs, open_file};
 use clawutils::exit::{self, Exit};
@@ -18,39 +19,13 @@ use clawutils::index::{rows, words};
 use clawutils::input::Input;
 use clawutils::redact::Patterns;
 use clawutils::session::probe::Stamp;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
 
 /// The number of bytes, at the end of the part already read, whose digest shows whether a file has only grown.
 const COMPARED: u64 = 4096;
-/// If no directory was searched and there are fewer files than this, their states are read one by one.
-const FEW: usize = 100;
 /// The number of bytes that are hashed at a time.
 const BLOCK: usize = 64 * 1024;
-
-/// How far a transcript was read.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ReadState {
-    /// The state of the file.
-    pub stamp: Stamp,
-    /// True if it was translated.
-    pub is_translated: bool,
-    /// True if its last line had no line feed, and was indexed.
-    pub has_tail: bool,
-    /// The length of the part that was read. Offsets are in the translation, if there is one.
-    pub read_to: u64,
-    /// The digest of the end of that part; if the transcript was translated, of all of it.
-    pub digest: String,
-    /// The id of the last record that was read.
-    pub last_id: Option<String>,
-    /// The number of the next row within the session.
-    pub next_row: i64,
-    /// True if the last message is part of a prompt.
-    pub in_prompt: bool,
-    /// The digest of the patterns whose matches were redacted; empty if there were none.
-    pub redaction: String,
-}
 
 /// The patterns to redact, and their digest.
 #[derive(Debug, Default)]
@@ -86,50 +61,6 @@ impl Outcome {
             Outcome::Unchanged | Outcome::NotATranscript => None,
         }
     }
-}
-
-/// Returns the keys of all sessions in the index.
-pub fn keys(database: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut select =
-        database.prepare("SELECT session_key FROM transcripts ORDER BY session_key")?;
-    let keys = select.query_map([], |row| row.get(0))?;
-    keys.collect()
-}
-
-/// Returns the states of the transcripts among `files`, by the keys of their sessions. If a directory was searched or
-/// there are many files, returns those of all transcripts in the index.
-pub fn states(
-    database: &Connection,
-    files: &Files,
-) -> rusqlite::Result<HashMap<String, ReadState>> {
-    if files.directories.is_empty() && files.found.len() < FEW {
-        let mut select = database.prepare("SELECT * FROM transcripts WHERE session_key = ?")?;
-        let mut states = HashMap::new();
-        for key in files.found.iter().map(FoundFile::key) {
-            let state = select.query_row([&key], state).optional()?;
-            states.extend(state.map(|state| (key, state)));
-        }
-        return Ok(states);
-    }
-    let mut select = database.prepare("SELECT session_key, transcripts.* FROM transcripts")?;
-    let states = select.query_map([], |row| Ok((row.get(0)?, state(row)?)))?;
-    states.collect()
-}
-
-fn state(row: &Row<'_>) -> rusqlite::Result<ReadState> {
-    let number = |name: &str| row.get::<_, i64>(name).map(i64::cast_unsigned);
-    let (size, modified, inode) = (number("size")?, number("modified")?, number("inode")?);
-    Ok(ReadState {
-        stamp: Stamp { size, modified, inode },
-        is_translated: row.get("is_translated")?,
-        has_tail: row.get("has_tail")?,
-        read_to: number("read_to")?,
-        digest: row.get("digest")?,
-        last_id: row.get("last_id")?,
-        next_row: row.get("next_row")?,
-        in_prompt: row.get("in_prompt")?,
-        redaction: row.get("redaction")?,
-    })
 }
 
 /// Deletes a session with all its rows.
@@ -190,9 +121,7 @@ pub fn update(
         Err(error) => return Err(error),
     };
     let key = file.key();
-    let before = change
-        .query_row("SELECT * FROM transcripts WHERE session_key = ?", [&key], state)
-        .optional()?;
+    let before = read_state::of(&change, &key)?;
     let outcome = match &before {
         None => Outcome::New,
         Some(_) if is_full => Outcome::Again("--full is given"),
@@ -215,7 +144,7 @@ pub fn update(
     reader.read(&input, &mut state, redaction.patterns.as_ref())?;
     reader.finish()?;
     state.digest = digest(&input, &state)?;
-    write(&change, &key, &state)?;
+    read_state::write(&change, &key, &state)?;
     change.commit()?;
     Ok(outcome)
 }
@@ -262,27 +191,4 @@ fn digest(input: &Input, state: &ReadState) -> anyhow::Result<String> {
         at += count as u64;
     }
     Ok(hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn write(database: &Connection, key: &str, state: &ReadState) -> rusqlite::Result<()> {
-    let ReadState { stamp, is_translated, has_tail, read_to, digest, last_id, .. } = state;
-    let number = |value: u64| value.cast_signed();
-    database.execute(
-        "INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        params![
-            key,
-            number(stamp.size),
-            number(stamp.modified),
-            number(stamp.inode),
-            is_translated,
-            has_tail,
-            number(*read_to),
-            digest,
-            last_id,
-            state.next_row,
-            state.in_prompt,
-            state.redaction,
-        ],
-    )?;
-    Ok(())
 }

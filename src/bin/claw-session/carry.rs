@@ -1,9 +1,9 @@
 //! carry: write a session where another program keeps its own.
 
-use crate::commands::SessionPlace;
 use crate::export::note_losses;
 use crate::gemini;
 use crate::paths::print_line;
+use crate::place::SessionPlace;
 use anyhow::Context;
 use clawutils::cli::{ENVIRONMENT, Output, survive_file_limits};
 use clawutils::exit::{Exit, fail};

@@ -1,6 +1,6 @@
 //! export: write a session in the form of another program.
 
-use crate::commands::SessionPlace;
+use crate::place::SessionPlace;
 use anyhow::Context;
 use clawutils::cli::Output;
 use clawutils::exit::Exit;

@@ -1,7 +1,7 @@
 //! path, current and switch: find a session by name, or the current one.
 
-use crate::commands::{SessionPlace, clock, default_agent, print};
 use crate::make::{SessionPlan, make};
+use crate::place::{SessionPlace, clock, default_agent, print};
 use clawutils::cli::open_transcript;
 use clawutils::cli::options::ResetArgs;
 use clawutils::exit::{Error, Exit, fail};

@@ -1,6 +1,6 @@
 //! history: print the last records of a session, one per line.
 
-use crate::commands::{SessionPlace, short};
+use crate::place::{SessionPlace, short};
 use clawutils::cli::Output;
 use clawutils::exit::Exit;
 use clawutils::input::lines::Lines;

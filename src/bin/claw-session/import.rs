@@ -1,9 +1,9 @@
 //! import: copy transcripts of other programs into sessions.
 
-use crate::commands::{SessionPlace, clock};
 use crate::database;
 use crate::imported::Imported;
 use crate::make::{append, checked, entry_of};
+use crate::place::{SessionPlace, clock};
 use anyhow::Context;
 use clawutils::cli::{DialectArgs, Output, open_file, read_file, report, walk_error};
 use clawutils::dialect::looks::{self, Looks};

@@ -4,7 +4,7 @@
 //! the files. It holds the lock of the agent, which it releases once a second, so that other programs do not wait long;
 //! it then lists the sessions again.
 
-use crate::commands::SessionPlace;
+use crate::place::SessionPlace;
 use clawutils::session::import::source_of;
 use clawutils::session::{SessionEntry, name};
 use std::collections::{HashMap, HashSet};

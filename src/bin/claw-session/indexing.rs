@@ -1,7 +1,7 @@
 //! Keeps the index of the sessions up to date if the setting `store` is `sqlite`. After a command that may change
 //! sessions, claw-index runs in the background, so that neither a turn nor its caller waits for the database.
 
-use crate::commands::SessionPlace;
+use crate::place::SessionPlace;
 use clawutils::cli::options::StoreKind;
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,6 +1,6 @@
 //! list and reindex: list sessions, and rebuild the indexes.
 
-use crate::commands::{SessionPlace, short};
+use crate::place::{SessionPlace, short};
 use clawutils::cli::Output;
 use clawutils::exit::Exit;
 use clawutils::json::write::Members;

@@ -4,10 +4,10 @@
 //! and removes the lock file. The second one takes the lock and then executes the command. The lock belongs to the
 //! second process: it is still held if the first one is killed, and programs that the command starts do not inherit it.
 
-use crate::commands::SessionPlace;
 use crate::find::follow;
 use crate::foreground;
 use crate::indexing;
+use crate::place::SessionPlace;
 use anyhow::Context;
 use clawutils::cli::options::{LockArgs, ResetArgs};
 use clawutils::cli::{diagnostics, variable};

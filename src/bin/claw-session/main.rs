@@ -15,11 +15,13 @@ mod list;
 mod lock;
 mod make;
 mod paths;
+mod place;
 mod remove;
 mod repair;
 mod status;
 
-use crate::commands::{Command, Shared};
+use crate::commands::Command;
+use crate::place::Shared;
 use clap::Parser;
 use clawutils::cli::{self, arguments};
 use std::process::ExitCode;

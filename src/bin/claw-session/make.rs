@@ -1,6 +1,6 @@
 //! new, fork and label: create sessions and change labels.
 
-use crate::commands::{SessionPlace, clock, print};
+use crate::place::{SessionPlace, clock, print};
 use clawutils::cli::progress::appending;
 use clawutils::cli::{open_transcript, variable};
 use clawutils::exit::{Error, Exit, fail};

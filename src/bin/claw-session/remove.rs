@@ -1,7 +1,7 @@
 //! delete and expire: remove transcripts, and print the path of each. No other command removes any.
 
-use crate::commands::{SessionPlace, clock};
 use crate::paths::print_line;
+use crate::place::{SessionPlace, clock};
 use anyhow::Context;
 use clawutils::cli::Output;
 use clawutils::exit::{self, Exit, fail};

@@ -1,7 +1,7 @@
 //! repair: make a session of another program usable again, where it lies.
 
-use crate::commands::SessionPlace;
 use crate::paths::print_line;
+use crate::place::SessionPlace;
 use anyhow::Context;
 use clawutils::cli::{Output, diagnostics, open_file, survive_file_limits};
 use clawutils::exit::{Exit, fail, status};

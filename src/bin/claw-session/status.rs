@@ -1,7 +1,7 @@
 //! status: show the names, the path and statistics of a session.
 
-use crate::commands::{SessionPlace, short};
 use crate::list;
+use crate::place::{SessionPlace, short};
 use clawutils::cli::{Output, open_transcript, prices};
 use clawutils::cost::{Bill, PriceList};
 use clawutils::exit::Exit;

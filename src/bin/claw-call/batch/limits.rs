@@ -1,7 +1,7 @@
 //! Limits on the tokens and the cost of batches, checked before anything is sent.
 
 use crate::batch::store::{Place, Store};
-use crate::reply::Prices;
+use crate::prices::Prices;
 use clawutils::cli::options::LimitArgs;
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::provider::Reply;
