@@ -15,13 +15,22 @@ fn call(id: u64, tool: &str, arguments: Value) -> String {
     request(id, "tools/call", json!({"name": tool, "arguments": arguments}))
 }
 
-/// Sends lines to the server, and returns its answers.
+/// Returns the request that begins a session.
+fn hello(id: u64, version: &str) -> String {
+    let client = json!({"name": "t", "version": "1"});
+    let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+    request(id, "initialize", params)
+}
+
+/// Begins a session, sends lines to the server, and returns its answers to them.
 fn answers(sandbox: &Sandbox, lines: &[String]) -> Vec<Value> {
     let server = sandbox.cmd("claw-index").args(["--db", "i.db", "mcp"]);
-    let run = server.write_stdin(lines.join("\n") + "\n").assert().success().stderr("");
+    let input = [hello(0, "2025-11-25"), lines.join("\n"), String::new()].join("\n");
+    let run = server.write_stdin(input).assert().success().stderr("");
     let text = run.stdout_text();
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
-    text.lines().map(|line| serde_json::from_str(line).expect("one message per line")).collect()
+    let message = |line| serde_json::from_str(line).expect("one message per line");
+    text.lines().skip(1).map(message).collect()
 }
 
 /// Returns the texts of the result of a tool, and true if it is an error.
@@ -53,35 +62,51 @@ fn sandbox() -> Sandbox {
 }
 
 #[test]
-fn audit_42_a_client_can_initialise_and_list() {
+fn audit_42_a_client_can_initialise() {
     let sandbox = sandbox();
-    let hello = |id: u64, version: &str| {
-        let client = json!({"name": "t", "version": "1"});
-        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
-        request(id, "initialize", params)
-    };
-    let [old, newer, ping, tools, resources, templates, unknown] = &answers(
-        &sandbox,
+    for (asked, spoken) in
+        [("2024-11-05", "2024-11-05"), ("2025-11-25", "2025-11-25"), ("2099-01-01", "2025-11-25")]
+    {
+        let server = sandbox.cmd("claw-index").args(["--db", "i.db", "mcp"]);
+        let run = server.write_stdin(hello(1, asked) + "\n").assert().success().stderr("");
+        let answer: Value = serde_json::from_str(&run.stdout_text()).expect("an answer");
+        assert_eq!(answer["result"]["protocolVersion"], spoken);
+        assert_eq!(answer["result"]["serverInfo"]["name"], "claw-index");
+    }
+    // A client of the newest protocol does not initialise.
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let line = request(1, "server/discover", json!({"_meta": meta})) + "\n";
+    let server = sandbox.cmd("claw-index").args(["--db", "i.db", "mcp"]);
+    let run = server.write_stdin(line).assert().success();
+    assert!(run.stdout_text().contains("2026-07-28"), "{run}");
+}
+
+#[test]
+fn audit_42_the_server_lists_what_it_has() {
+    let answers = answers(
+        &sandbox(),
         &[
-            hello(1, "2025-03-26"),
             json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
-            hello(2, "2099-01-01"),
             request("three", "ping", json!({})),
             request(4, "tools/list", json!({})),
             request(5, "resources/list", json!({})),
             request(6, "resources/templates/list", json!({})),
-            request(7, "server/discover", json!({})),
+            request(7, "nonsense", json!({})),
         ],
-    )[..] else {
-        panic!("seven answers")
-    };
-    assert_eq!(old["result"]["protocolVersion"], "2025-03-26");
-    assert_eq!(newer["result"]["protocolVersion"], "2025-11-25");
+    );
+    let answer = |id: Value| answers.iter().find(|it| it["id"] == id).expect("an answer");
+    let [ping, tools, resources, templates, unknown] =
+        [json!("three"), json!(4), json!(5), json!(6), json!(7)].map(answer);
     assert_eq!(*ping, json!({"jsonrpc": "2.0", "id": "three", "result": {}}));
     let tools = tools["result"]["tools"].as_array().expect("tools");
     let names: Vec<&Value> = tools.iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["search", "list_sessions", "read_turns", "statistics", "query"]);
     assert!(tools.iter().all(|tool| tool["inputSchema"]["type"] == "object"));
+    assert!(tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true));
     assert_eq!(tools[0]["inputSchema"]["required"], json!(["words"]));
     assert_eq!(resources["result"]["resources"].as_array().map(Vec::len), Some(2));
     assert_eq!(templates["result"]["resourceTemplates"], json!([]));
@@ -168,32 +193,33 @@ fn audit_42_a_session_is_a_resource() {
 }
 
 #[test]
-fn audit_42_malformed_and_oversized_messages_get_errors_and_end_nothing() {
+fn audit_42_malformed_and_oversized_messages_end_nothing() {
     let sandbox = sandbox();
     let long = call(1, "search", json!({"words": "x".repeat(2 << 20)}));
-    for (line, id, code) in [
-        ("{", Value::Null, -32700),
-        ("hello", Value::Null, -32700),
-        ("[]", Value::Null, -32600),
-        ("7", Value::Null, -32600),
-        ("{}", Value::Null, -32600),
-        (r#"{"jsonrpc":"2.0","id":5}"#, json!(5), -32600),
-        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Value::Null, -32600),
-        (r#"{"jsonrpc":"2.0","id":5,"method":"ping","params":[]}"#, json!(5), -32600),
-        (r#"{"jsonrpc":"2.0","id":5,"method":7}"#, json!(5), -32600),
-        (&long, Value::Null, -32600),
-        (&"[".repeat(10_000), Value::Null, -32700),
+    for (line, is_answered) in [
+        ("{", false),
+        ("hello", false),
+        ("[]", true),
+        ("7", true),
+        ("{}", true),
+        (r#"{"jsonrpc":"2.0","id":5}"#, true),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, true),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":[]}"#, true),
+        (r#"{"jsonrpc":"2.0","id":5,"method":7}"#, true),
+        (&long, false),
+        (&"[".repeat(10_000), false),
+        (&format!("{}1{}", r#"{"a":"#.repeat(10_000), "}".repeat(10_000)), false),
+        // An answer, and a notification that the server does not know.
+        (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, false),
+        (r#"{"jsonrpc":"2.0","method":"x"}"#, false),
     ] {
         let lines = [line.to_owned(), String::new(), request(6, "ping", json!({}))];
-        let [error, ping] = &answers(&sandbox, &lines)[..] else {
-            panic!("two answers: {line:.99}")
-        };
-        assert_eq!((&error["id"], &error["error"]["code"]), (&id, &json!(code)), "{line:.99}");
-        assert_eq!(ping["id"], 6, "{line:.99}");
+        let mut answers = answers(&sandbox, &lines);
+        assert_eq!(answers.pop().expect("an answer")["id"], 6, "{line:.99}");
+        let codes: Vec<&Value> = answers.iter().map(|it| &it["error"]["code"]).collect();
+        let expected = if is_answered { vec![-32600] } else { vec![] };
+        assert_eq!(codes, expected, "{line:.99}: {answers:?}");
     }
-    // An answer, and a notification that the server does not know, get none.
-    let quiet = [r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, r#"{"jsonrpc":"2.0","method":"x"}"#];
-    assert_eq!(answers(&sandbox, &quiet.map(str::to_owned)), Vec::<Value>::new());
 }
 
 #[test]
@@ -228,6 +254,30 @@ fn audit_42_a_thousand_calls_in_a_row_are_answered_in_order() {
     for (id, answer) in answers.iter().enumerate() {
         assert_eq!(answer["id"], id);
         assert_eq!(answer["result"], answers[0]["result"]);
+    }
+}
+
+#[test]
+fn audit_42_a_query_has_limits_on_memory() {
+    let sandbox = sandbox();
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) ";
+    for (sql, why) in [
+        ("SELECT length(zeroblob(1000000000))", "too big"),
+        ("SELECT length(printf('%.*c', 900000000, 'x'))", "too big"),
+        (
+            "SELECT length(replace(printf('%.*c', 9000, 'x'), 'x', printf('%.*c', 9000, 'y')))",
+            "too big",
+        ),
+        (
+            &format!(
+                "{endless} SELECT count(*) FROM (SELECT zeroblob(9000000) AS b FROM n ORDER BY b)"
+            ),
+            "memory",
+        ),
+    ] {
+        let answers = answers(&sandbox, &[call(1, "query", json!({"sql": sql}))]);
+        let (texts, is_error) = content(&answers[0]);
+        assert!(is_error && texts[1].contains(why), "{sql}: {texts:?}");
     }
 }
 

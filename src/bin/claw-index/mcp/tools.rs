@@ -123,7 +123,8 @@ pub fn exists(name: &str) -> bool {
 ///
 /// # Errors
 /// Fails if an argument is wrong, or the database cannot be read.
-pub fn call(name: &str, arguments: &Object<'_>, database: &Connection) -> anyhow::Result<String> {
+pub fn call(name: &str, arguments: &str, database: &Connection) -> anyhow::Result<String> {
+    let arguments = &Object::parse(arguments)?;
     check(name, arguments)?;
     let mut out = Bounded::default();
     let number =
