@@ -29,6 +29,7 @@ complete -c claw-show -l config -d 'Configuration file (default: clawutils/confi
 complete -c claw-show -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-show -l replace -d 'Replace the file of --output if it exists'
 complete -c claw-show -l full -d 'Do not fold anything'
+complete -c claw-show -l diff -d 'Compare two sessions, side by side from where they part'
 complete -c claw-show -l follow -d 'Show the file, and then what is appended to it, until a signal ends the program'
 complete -c claw-show -l markdown -d 'Render Markdown from standard input for a terminal as it arrives, instead of a transcript'
 complete -c claw-show -l cost -d 'Show only the tokens and the cost of the calls, in one line'

@@ -164,6 +164,12 @@ impl Chart {
         }
     }
 
+    /// Returns the tokens of the context at the current entry.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.now
+    }
+
     /// Returns the totals of all turns.
     #[must_use]
     pub fn totals(&self) -> Totals {

@@ -12,8 +12,7 @@ use super::wording::{Language, noun, phrase};
 use super::words::{self, html};
 use super::{Item, ShowOptions, ShownEntry, plot};
 use crate::printable::printable;
-pub use entries::AgentPage;
-use entries::Entries;
+pub use entries::{AgentPage, Entries};
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("page.css");
@@ -91,7 +90,7 @@ impl<'o, W: Write> Page<'o, W> {
             out,
             "{}<body>\n{}\
              <header>\n<h1 dir=\"auto\">{title}</h1>\n<p class=\"facts\">{facts}</p>\n{above}</header>\n<main id=\"content\">\n",
-            head(language, &title),
+            head(language, &title, ""),
             frame.top,
         )?;
         let skips_session = chart.session.is_some() && part < 2;
@@ -129,17 +128,17 @@ impl<'o, W: Write> Page<'o, W> {
     }
 }
 
-/// Returns the beginning of a page, up to its body. `title` is HTML. Its content security policy permits no scripts and
-/// no external resources.
+/// Returns the beginning of a page, up to its body. `title` is HTML, and `style` is added to the style of all pages. The
+/// content security policy permits no scripts and no external resources.
 #[must_use]
-pub fn head(language: &str, title: &str) -> String {
+pub fn head(language: &str, title: &str, style: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n"
+         <title>{title}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n"
     )
 }
 

@@ -3,7 +3,7 @@
 //! [`walk`] reads records in file order and turns them into [`ShownEntry`] values, the same for every format. Compacted
 //! records are shown like all other records, and view records are shown at their place in the file. [`text`],
 //! [`markdown`] and [`html`] write one entry at a time, so the text of a long transcript is never in memory as a whole.
-//! `words` has the wording that all formats share.
+//! `words` has the wording that all formats share. [`diff`] shows two sessions side by side.
 //!
 //! Control characters and characters that change the text direction are escaped before they reach the output, and
 //! each format escapes text that would be taken for its markup.
@@ -11,6 +11,7 @@
 mod acts;
 pub mod chart;
 mod code;
+pub mod diff;
 pub mod edit;
 mod emphasis;
 pub mod follow;

@@ -26,7 +26,7 @@ const DIFF: usize = 24;
 const NARROWEST: usize = 24;
 
 /// Styles as terminal codes.
-mod style {
+pub(super) mod style {
     pub const BOLD: &str = "1";
     pub const DIM: &str = "2";
     pub const STRUCK: &str = "2;9";

@@ -120,15 +120,27 @@ impl<'v> TranscriptWalk<'v> {
         each: &mut Each<'_>,
     ) -> anyhow::Result<()> {
         let mut lines = Lines::new(inputs, range);
-        while let Some(batch) = lines.batch()? {
-            for line in batch {
-                match rebuild::read_record(line, &mut self.notes.replaced)? {
-                    Err(finding) => self.notes.findings.push(finding),
-                    Ok(record) => self.take(&record, each).context("cannot write '<stdout>'")?,
-                }
+        while self.read_some(&mut lines, each)? {}
+        Ok(())
+    }
+
+    /// Reads the next lines, some at a time. Returns false at the end.
+    ///
+    /// # Errors
+    /// See [`TranscriptWalk::read`].
+    pub fn read_some(
+        &mut self,
+        lines: &mut Lines<'_>,
+        each: &mut Each<'_>,
+    ) -> anyhow::Result<bool> {
+        let Some(batch) = lines.batch()? else { return Ok(false) };
+        for line in batch {
+            match rebuild::read_record(line, &mut self.notes.replaced)? {
+                Err(finding) => self.notes.findings.push(finding),
+                Ok(record) => self.take(&record, each).context("cannot write '<stdout>'")?,
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Handles the next record.

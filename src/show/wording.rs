@@ -235,6 +235,21 @@ pub mod phrase {
         "コンテキストの大きさ、最大 {} トークン",
         "上下文大小，最多 {} 个词元",
     );
+    pub const COMPARISON: Phrase = p("Comparison: {}", "比較: {}", "比较：{}");
+    pub const ALL_SAME: Phrase =
+        p("The sessions are the same.", "セッションは同じです。", "两个会话相同。");
+    pub const ALL_SAME_OF: Phrase =
+        p("The sessions are the same: {}", "セッションは同じです: {}", "两个会话相同：{}");
+    pub const NOTHING_SAME: Phrase = p(
+        "The sessions have no common beginning.",
+        "共通の始まりはありません。",
+        "两个会话没有共同的开头。",
+    );
+    pub const SAME_BEGINNING: Phrase =
+        p("The same beginning: {}", "共通の始まり: {}", "共同的开头：{}");
+    pub const PART_OF_TURN: Phrase = p("a part of turn {}", "ターン {} の一部", "第 {} 轮的一部分");
+    pub const AFTER_PARTING: Phrase = p("after that: {}", "その後: {}", "之后：{}");
+    pub const SAME: Phrase = p("the same: {}", "同じ: {}", "相同：{}");
     pub const EMPTY: Phrase = p("There are no sessions.", "セッションがありません。", "没有会话。");
     pub const ENDED: Phrase = p("completed", "完了", "已完成");
     pub const CUT_OFF: Phrase = p("cut off", "途中で切れた", "被截断");

@@ -4,6 +4,7 @@
 //! columns. Lines must not contain control characters; [`expand_tabs`] replaces tabs.
 
 use std::borrow::Cow;
+use std::mem;
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -77,6 +78,36 @@ pub fn chop(line: &str, room: usize) -> Vec<&str> {
         column += wide;
     }
     rows.push(&line[start..]);
+    rows
+}
+
+/// Splits a line with styles, as terminal codes, into rows of at most `room` columns, and returns the width of each. A
+/// style that is in force at the end of a row ends there, and begins again in the next one.
+pub fn chop_styled(line: &str, room: usize) -> Vec<(String, usize)> {
+    const END: &str = "\u{1b}[0m";
+    let (mut rows, mut row, mut wide, mut open) = (Vec::new(), String::new(), 0, String::new());
+    // The first part has no style; each other one begins with its code.
+    for (index, part) in line.split('\u{1b}').enumerate() {
+        let (code, text) = match index {
+            0 => ("", part),
+            _ => part.split_at(part.find('m').map_or(0, |end| end + 1)),
+        };
+        if !code.is_empty() {
+            let code = format!("\u{1b}{code}");
+            row.push_str(&code);
+            if code == END { open.clear() } else { open.push_str(&code) }
+        }
+        for piece in text.graphemes(true) {
+            if wide + columns(piece) > room && wide > 0 {
+                row.push_str(if open.is_empty() { "" } else { END });
+                rows.push((mem::replace(&mut row, open.clone()), wide));
+                wide = 0;
+            }
+            row.push_str(piece);
+            wide += columns(piece);
+        }
+    }
+    rows.push((row, wide));
     rows
 }
 
@@ -200,6 +231,20 @@ mod tests {
         assert_eq!(cut("日本語", 5), "日本…");
         assert_eq!(cut("日本語", 6), "日本語");
         assert_eq!(expand_tabs("日\tx\ty"), "日      x       y");
+    }
+
+    #[test]
+    fn a_style_ends_with_its_row_and_begins_again() {
+        for (line, rows) in [
+            ("abc", &[("ab", 2), ("c", 1)][..]),
+            ("", &[("", 0)]),
+            ("日本", &[("日", 2), ("本", 2)]),
+            ("\u{1b}[1mabc\u{1b}[0md", &[("\u{1b}[1mab\u{1b}[0m", 2), ("\u{1b}[1mc\u{1b}[0md", 2)]),
+            ("\u{1b}[1mab\u{1b}[0m", &[("\u{1b}[1mab\u{1b}[0m", 2)]),
+        ] {
+            let rows: Vec<_> = rows.iter().map(|(row, wide)| ((*row).to_owned(), *wide)).collect();
+            assert_eq!(chop_styled(line, 2), rows, "{line:?}");
+        }
     }
 
     #[test]

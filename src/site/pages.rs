@@ -98,8 +98,7 @@ pub fn day(time: Option<i64>, options: &ShowOptions) -> String {
 
 /// Begins a page of the site up to its header.
 pub fn begin(language: Language, title: &str, kind: Kind) -> String {
-    let mut page = page_html::head(language.code(), title);
-    page = page.replacen("</style>", &format!("{STYLE}</style>"), 1);
+    let mut page = page_html::head(language.code(), title, STYLE);
     let (class, other) = match kind {
         Kind::Index => ("index", ("statistics.html", phrase::STATISTICS)),
         Kind::Statistics => ("statistics", ("index.html", phrase::SESSIONS)),

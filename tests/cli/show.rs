@@ -2,6 +2,7 @@
 //! Markdown reader or the browser.
 
 pub mod browser;
+mod diff;
 mod follow;
 mod injected;
 mod markdown;

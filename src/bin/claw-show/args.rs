@@ -47,6 +47,9 @@ pub struct ShowArgs {
     /// Show only turn N, counted from 1
     #[arg(long, value_name = "N", conflicts_with_all = ["follow", "limit_turns"])]
     pub turn: Option<u64>,
+    /// Compare two sessions, side by side from where they part
+    #[arg(long, conflicts_with_all = ["follow", "markdown", "cost", "limit_turns", "turn"])]
+    pub diff: bool,
     /// Show the file, and then what is appended to it, until a signal ends the program
     #[arg(long)]
     pub follow: bool,

@@ -2,6 +2,7 @@
 
 mod args;
 mod bill;
+mod diff;
 mod file;
 mod show;
 mod site;

@@ -1,7 +1,7 @@
-//! Runs `claw-show`: shows or follows transcripts, makes a site of them, or renders Markdown.
+//! Runs `claw-show`: shows, follows or compares transcripts, makes a site of them, or renders Markdown.
 
 use crate::args::ShowArgs;
-use crate::{bill, file, site};
+use crate::{bill, diff, file, site};
 use anyhow::Context;
 use clawutils::cli::{Log, Operands, Output, open_stdin, progress, report};
 use clawutils::exit::{Exit, fail};
@@ -27,6 +27,9 @@ impl ShowArgs {
         }
         if self.cost {
             return bill::run(self, operands);
+        }
+        if self.diff {
+            return diff::run(self, operands, log);
         }
         let options = self.options()?;
         if let Some(output) = &self.output
@@ -109,7 +112,7 @@ impl ShowArgs {
 }
 
 /// Reports the diagnostics.
-fn report_notes(log: Log, notes: &ShowNotes) -> anyhow::Result<()> {
+pub fn report_notes(log: Log, notes: &ShowNotes) -> anyhow::Result<()> {
     report(log, &notes.findings, false)?;
     log.replaced(notes.replaced);
     Ok(())

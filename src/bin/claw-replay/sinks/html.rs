@@ -106,7 +106,7 @@ impl Html {
     fn text(&self, totals: &Totals) -> String {
         let modes: Vec<&str> = self.modes.iter().map(String::as_str).collect();
         let title = text(["claw-replay ", &modes.join(", ")].concat().trim_end());
-        let mut out = head("en", &title);
+        let mut out = head("en", &title, "");
         out.push_str(&format!(
             "<body>\n<header>\n<h1>{title}</h1>\n<p class=\"facts\">{}</p>\n</header>\n<main>\n",
             text(&totals.text())
