@@ -252,6 +252,7 @@ impl Chat {
         }
         reply.model = message.quoted("model");
         reply.provider = Some("\"google\"");
+        reply.call = message.string("id");
         reply.usage = message.object("tokens").map(usage);
         reply.reasoning = reply.reasoning.or_else(|| thoughts(message));
         if reply.parts.is_empty() && reply.reasoning.is_none() {
@@ -331,8 +332,14 @@ fn result_in<'a>(id: &str, parts: &[Value<'a>]) -> Option<Content<'a>> {
 }
 
 fn usage(tokens: Value<'_>) -> Usage<'static> {
+    Usage::Whole(counts(tokens))
+}
+
+/// Returns the tokens of a reply: those of the prompt, the part of them that was in the cache, and the output.
+#[must_use]
+pub fn counts(tokens: Value<'_>) -> [u64; 3] {
     let number = |name| tokens.number(name).unwrap_or(0);
-    Usage::Whole([number("input"), number("cached"), number("output") + number("thoughts")])
+    [number("input"), number("cached"), number("output").saturating_add(number("thoughts"))]
 }
 
 /// Returns the thoughts of a message, which are summaries of the model's thinking.

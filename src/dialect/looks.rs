@@ -245,6 +245,8 @@ fn foreign(object: &Object<'_>) -> Option<Looks> {
         Some(Looks::Dialect(Dialect::ClaudeCode))
     } else if has("payload") && has("timestamp") {
         Some(Looks::Dialect(Dialect::Codex))
+    } else if has("data") && has("parentId") && has("timestamp") {
+        Some(Looks::Dialect(Dialect::Copilot))
     } else if kind == "message" && has("role") {
         Some(Looks::Answer)
     } else {

@@ -15,6 +15,7 @@ pub mod chat;
 pub mod claude_code;
 pub mod claw0;
 pub mod codex;
+pub mod copilot;
 pub mod draft;
 pub mod gemini_cli;
 pub mod ids;
@@ -53,6 +54,8 @@ pub enum Dialect {
     Gemini,
     /// Chats of Gemini CLI
     GeminiCli,
+    /// Sessions of GitHub Copilot CLI
+    Copilot,
 }
 
 impl fmt::Display for Dialect {
@@ -64,6 +67,7 @@ impl fmt::Display for Dialect {
             Dialect::Openai => "a program that calls OpenAI's API",
             Dialect::Gemini => "a program that calls Gemini's API",
             Dialect::GeminiCli => "Gemini CLI",
+            Dialect::Copilot => "Copilot CLI",
         })
     }
 }
@@ -107,6 +111,7 @@ pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
         Dialect::ClaudeCode => claude_code::read(&input, choice),
         Dialect::Codex => codex::read(&input, choice),
         Dialect::GeminiCli => gemini_cli::read(&input, choice),
+        Dialect::Copilot => copilot::read(&input, choice),
         Dialect::Openai | Dialect::Gemini => chat::read(&input, dialect, choice),
     }
 }

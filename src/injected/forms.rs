@@ -35,9 +35,10 @@ const fn form(shape: Shape, name: &'static str) -> Form {
 /// The forms of each program. A form applies to the sessions of all programs, because they are also logged and imported
 /// without their program's name; so each is distinctive enough not to be typed by a person.
 ///
-/// Most are in the files of the programs themselves (Claude Code 2.0.76 and 2.1.197, Codex 0.171.0, pi 1.5.2, Gemini CLI 0.61.0;
+/// Most are in the files of the programs themselves (Claude Code 2.0.76 and 2.1.197, Codex 0.171.0, pi 1.5.2, Gemini CLI 0.61.0,
+/// Copilot CLI 1.0.102;
 /// searched on 2026-11-28). The others are what readers of such sessions in public repositories name (the same day).
-pub const FORMS: [Form; 63] = [
+pub const FORMS: [Form; 67] = [
     // Claude Code. Not in its files: the contents of a command, the closed file, the diagnostics of an IDE, the hooks after a
     // tool, channels and the source of an image.
     form(Tag("system-reminder"), "system reminder"),
@@ -111,6 +112,11 @@ pub const FORMS: [Form; 63] = [
     form(Tag("session_context"), "environment"),
     form(Tag("hook_context"), "hook output"),
     form(Line("System: Please continue.", "Please continue."), "reminder"),
+    // Copilot CLI 1.0.102.
+    form(Tag("current_datetime"), "time"),
+    form(Tag("mode_changed_notice"), "mode"),
+    form(Tag("system_notification"), "notification"),
+    form(Tag("user_shell_command_output"), "command output"),
     // Editors whose messages reach a log of chat completions: Cursor, Cline and Roo Code, GitHub Copilot.
     form(Typed("user_query", ""), ""),
     form(Typed("userRequest", ""), ""),

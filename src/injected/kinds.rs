@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Names for the kinds of messages that sessions name themselves: Claude Code's attachments and origins, Codex's items. A
 /// kind that is missing here is its own name, with spaces.
-const KINDS: [(&str, &str); 23] = [
+const KINDS: [(&str, &str); 26] = [
     ("environment_context", "environment"),
     ("agent_listing_delta", "agents"),
     ("skill_listing", "skills"),
@@ -28,6 +28,9 @@ const KINDS: [(&str, &str); 23] = [
     ("hook_additional_context", "hook output"),
     ("hook_blocking_error", "hook output"),
     ("agents_md", "instructions"),
+    ("context_delivered", "skill"),
+    ("mode_notice_delivered", "mode"),
+    ("context_cleared", "context"),
 ];
 
 /// Returns the name of a kind of message, such as `agents` for `agent_listing_delta`.

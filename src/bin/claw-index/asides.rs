@@ -1,11 +1,12 @@
-//! Reads all calls to the provider in a transcript of Claude Code, Codex or pi. Those on abandoned branches, those of
-//! subagents, those that wrote summaries and those that only kept a cache warm are not part of the conversation, but they
-//! also cost tokens.
+//! Reads all calls to the provider in a transcript of a program that keeps more than the conversation. Those on abandoned
+//! branches, those of subagents, those that wrote summaries and those that only kept a cache warm are not part of the
+//! conversation, but they also cost tokens.
 
 use clawutils::dialect::claude_code::record::call_id;
 use clawutils::dialect::codex::calls::Calls;
-use clawutils::dialect::pi;
+use clawutils::dialect::copilot::Counted;
 use clawutils::dialect::time::of_text;
+use clawutils::dialect::{gemini_cli, pi};
 use clawutils::index::rows::UsageRow;
 use clawutils::input::Input;
 use clawutils::input::lines::{Lines, ValueLine};
@@ -40,6 +41,8 @@ impl SourceCalls {
         let mut take: Box<dyn FnMut(Value<'_>) -> Option<UsageRow>> = match dialect(translation)? {
             Some(name) if name == "claude-code" => Box::new(of_claude_code),
             Some(name) if name == "codex" => Box::new(move |line| codex.take(line)),
+            Some(name) if name == "copilot" => Box::new(of_copilot),
+            Some(name) if name == "gemini-cli" => Box::new(of_gemini_cli),
             Some(name) if name == "pi" => Box::new(of_pi),
             _ => return Ok(None),
         };
@@ -122,13 +125,30 @@ impl Codex {
             self.model = string(payload, "model");
         }
         let call = self.calls.take(&kind, payload)?;
-        let [prompt, cached, output] = call.counts;
-        let cache_read = cached.min(prompt);
-        let input = prompt - cache_read;
-        let counts = Counts { input, cache_read, output, ..Counts::default() };
+        let counts = whole(call.counts);
         (counts.prompt() > 0)
             .then(|| aside(call.id, self.model.clone(), Some("openai".to_owned()), counts))
     }
+}
+
+/// Returns the counts of a call from those of the whole prompt, of the part that was in the cache, and of the output.
+fn whole([prompt, cached, output]: [u64; 3]) -> Counts {
+    let cache_read = cached.min(prompt);
+    Counts { input: prompt - cache_read, cache_read, output, ..Counts::default() }
+}
+
+/// Returns the call of a line with its counts.
+fn of_copilot(line: Value<'_>) -> Option<UsageRow> {
+    let Counted { id, model, counts: [input, cache_read, cache_write, output], .. } =
+        Counted::of(line)?;
+    Some(aside(id, model, None, Counts { input, cache_read, cache_write, output }))
+}
+
+/// Returns the call of a reply, which a resume or a compression may have replaced.
+fn of_gemini_cli(line: Value<'_>) -> Option<UsageRow> {
+    let counts = whole(gemini_cli::counts(line.object("tokens")?));
+    let call = aside(string(line, "id")?, string(line, "model"), Some("google".to_owned()), counts);
+    (counts.prompt() > 0).then_some(call)
 }
 
 /// Returns the call of a reply, of a tool that used a model, of a summary, or of an operation such as warming a cache.

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{index, rows};
-use crate::common::Sandbox;
+use crate::common::{AssertExt, Sandbox};
 
 /// Returns the tokens per day.
 fn per_day(sandbox: &Sandbox) -> Vec<Value> {
@@ -106,4 +106,66 @@ fn a_call_of_codex_is_known_by_its_response() {
     let days = [("2026-05-01", 2, 24), ("2026-05-03", 1, 12)];
     let days = days.map(|(day, calls, total)| json!({"day": day, "calls": calls, "total": total}));
     assert_eq!(per_day(&sandbox), days);
+}
+
+/// Returns the calls, and the sum of all tokens, of each kind.
+fn per_kind(sandbox: &Sandbox) -> Vec<Value> {
+    let sql = "SELECT kind, count(*) AS calls, sum(input) AS input, sum(cache_read) AS cached, sum(output) AS output FROM calls GROUP BY kind ORDER BY kind";
+    rows(sandbox, "i.db", sql)
+}
+
+#[test]
+fn audit_41_copilot_counts_calls_of_subagents_and_copies_once() {
+    let sandbox = Sandbox::new();
+    let event = |kind: &str, data: Value| json!({"type": kind, "data": data, "id": kind, "timestamp": "2026-05-01T10:00:00Z", "parentId": null});
+    let used = |id: &str| {
+        let origin = json!({"sourceSessionId": "s", "sequence": 1, "usageId": id});
+        let usage = json!({"model": "m", "inputTokens": 12, "cacheReadTokens": 2, "outputTokens": 9, "apiCallId": id, "accounting": origin});
+        event("session.usage_record", json!({"usage": usage}))
+    };
+    let reply = json!({"model": "m", "content": "hello", "toolRequests": [], "apiCallId": "r1"});
+    let start =
+        |id: &str| event("session.start", json!({"sessionId": id, "context": {"cwd": "/w"}}));
+    let rest = [
+        event("user.message", json!({"content": "hi"})),
+        used("r1"),
+        event("assistant.message", reply),
+        used("r2"),
+    ];
+    let rest: String = rest.iter().map(|event| format!("{event}\n")).collect();
+    for id in ["s", "t"] {
+        sandbox.write(&format!("d/{id}/events.jsonl"), format!("{}\n{rest}", start(id)));
+    }
+    index(&sandbox, "i.db", &["update", "--quiet", "d"]).success();
+    let row = |kind: &str| json!({"kind": kind, "calls": 1, "input": 10, "cached": 2, "output": 9});
+    assert_eq!(per_kind(&sandbox), [row("aside"), row("reply")]);
+    let words = sandbox.cmd("claw-rebuild").arg("d/s/events.jsonl").assert().success().stderr("");
+    let hello = json!([{"type": "text", "text": "hello"}]);
+    let messages =
+        [json!({"role": "user", "content": "hi"}), json!({"role": "assistant", "content": hello})];
+    assert_eq!(words.json(), messages);
+}
+
+#[test]
+fn audit_41_gemini_cli_counts_what_a_resume_replaced() {
+    let sandbox = Sandbox::new();
+    let reply = |id: &str| {
+        let tokens = json!({"input": 10, "output": 5, "cached": 4, "thoughts": 1});
+        json!({"id": id, "timestamp": "2026-05-01T10:00:00Z", "type": "gemini", "content": "hello", "model": "m", "tokens": tokens})
+    };
+    let user =
+        json!({"id": "u", "timestamp": "2026-05-01T10:00:00Z", "type": "user", "content": "hi"});
+    let lines = [
+        json!({"sessionId": "s", "projectHash": "h", "startTime": "2026-05-01T10:00:00Z", "kind": "main"}),
+        user.clone(),
+        reply("a"),
+        json!({"$set": {"messages": [user]}}),
+        reply("b"),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    sandbox.write("d/session-1.jsonl", &text);
+    sandbox.write("d/session-2.jsonl", &text);
+    index(&sandbox, "i.db", &["update", "--quiet", "d"]).success();
+    let row = |kind: &str| json!({"kind": kind, "calls": 1, "input": 6, "cached": 4, "output": 6});
+    assert_eq!(per_kind(&sandbox), [row("aside"), row("reply")]);
 }
