@@ -1,10 +1,11 @@
-"""The real programs that scripts/dev/repair and scripts/dev/carry run: installed with npm, each with a home and a provider of its own.
+"""The real programs that scripts/dev/repair, carry, ccusage and dialects run: installed with npm, each with a home and a provider of its own.
 
 They run without any network but loopback, with an empty environment. Needs Linux, and root or user namespaces.
 """
 
 import json
 import os
+import pathlib
 import shutil
 import struct
 import subprocess
@@ -16,10 +17,13 @@ from strict_provider import Provider
 # Newer versions of Claude Code repair much of a session themselves, so an old one is tried, too.
 PACKAGES = {
     "claude-code": "@anthropic-ai/claude-code", "claude-code-2.0": "@anthropic-ai/claude-code@2.0.76",
-    "codex": "@openai/codex", "gemini-cli": "@google/gemini-cli", "opencode": "opencode-ai",
+    "codex": "@openai/codex", "copilot": "@github/copilot", "gemini-cli": "@google/gemini-cli", "opencode": "opencode-ai",
     "pi": "@earendil-works/pi-coding-agent",
 }
-NAMES = {"claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "gemini-cli": "Gemini CLI", "opencode": "opencode", "pi": "pi"}
+NAMES = {
+    "claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "copilot": "Copilot CLI",
+    "gemini-cli": "Gemini CLI", "opencode": "opencode", "pi": "pi",
+}
 NODE = "node@22"
 FIRST, SECOND, LAST = "Read the two files.", "Say more.", "Go on."
 SAID = [FIRST, "Both files are read.", SECOND, "It is said."]
@@ -27,19 +31,22 @@ SECONDS = 90
 
 
 def install(root, keys):
-    command = ["npm", "install", "--no-audit", "--no-fund", "--prefix"]
-    subprocess.run([*command, root / "node", NODE], check=True)
+    run_npm(root / "node", NODE)
     for key in keys:
-        subprocess.run([*command, root / key, "--ignore-scripts", PACKAGES[key]], check=True)
+        run_npm(root / key, "--ignore-scripts", PACKAGES[key])
 
 
-def seal_off():
-    """Starts this script again in a network namespace that has nothing but loopback."""
+def run_npm(place, *packages):
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", place, *packages], check=True)
+
+
+def seal_off(*once):
+    """Starts this script again in a network namespace that has nothing but loopback, without the options that need more."""
     if "REAL_PROGRAMS_SEALED" in os.environ:
         return
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     os.environ["REAL_PROGRAMS_SEALED"] = "1"
-    own = [it for it in sys.argv if it != "--install"]
+    own = [it for it in sys.argv if it not in ("--install", *once)]
     again = 'ip link set lo up && exec "$@"'
     os.execvp("unshare", ["unshare", *user, "--net", "sh", "-c", again, "sh", sys.executable, *own])
 
@@ -56,6 +63,13 @@ def png(width, height):
     chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def imported(database, work):
+    """Returns the session of clawutils that a database becomes."""
+    command = ["claw-session", "--workspace", work / "workspace"]
+    run = lambda *more: subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout.strip()
+    return pathlib.Path(run("path", run("import", database)))
 
 
 class Program:
@@ -112,6 +126,10 @@ class Program:
             own = [binary, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
             which = "--last" if is_last else session.stem[-36:] if session else None
             return [*own, "resume", which, prompt] if which else [*own, "-i", "p.png", "--", prompt]
+        if self.key == "copilot":
+            resume = ["--continue"] if is_last else [f"--resume={self.id(session)}"] if session else []
+            binary = next((at / "@github").glob("copilot-linux-*/copilot"))
+            return [binary, "--allow-all-tools", "--allow-all-paths", "--no-auto-update", *resume, "-p", prompt]
         if self.key == "gemini-cli":
             resume = ["--resume", "latest" if is_last else str(self.id(session))] if session else []
             node = self.root / "node/node_modules/node/bin/node"
@@ -124,6 +142,17 @@ class Program:
         resume = ["--continue"] if is_last else ["--session", session] if session else []
         return [*own, *resume, "-p", prompt]
 
+    def fork(self, prompt, session):
+        """Returns the command that begins a copy of a session, or None if the program makes no copies."""
+        command = self.command(prompt, session)
+        if self.key == "codex":
+            return ["fork" if part == "resume" else part for part in command]
+        if self.key == "pi":
+            return ["--fork" if part == "--session" else part for part in command]
+        option = {"claude-code": "--fork-session", "opencode": "--fork"}.get(self.key)
+        end = command.index("--") if "--" in command else -1
+        return [*command[:end], option, *command[end:]] if option else None
+
     def opencode(self):
         return next((self.root / self.name / "node_modules").glob("opencode-linux-*[0-9]/bin/opencode"))
 
@@ -134,6 +163,8 @@ class Program:
             "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{self.provider.port}", "ANTHROPIC_API_KEY": "x",
             "OPENAI_API_KEY": "x", "GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{self.provider.port}",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+            "COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_TYPE": "anthropic", "COPILOT_PROVIDER_API_KEY": "x",
+            "COPILOT_PROVIDER_BASE_URL": f"http://127.0.0.1:{self.provider.port}", "COPILOT_MODEL": "claude-sonnet-4.5",
             "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
         }
 
@@ -143,10 +174,11 @@ class Program:
             command = [self.opencode(), "import", file]
             subprocess.run(command, env=self.environment(), cwd=directory, capture_output=True, timeout=SECONDS, check=True)
 
-    def run(self, prompt, session=None, directory=None):
+    def run(self, prompt, session=None, directory=None, is_fork=False):
         """Runs the program; returns its status, its last words, and its requests with their verdicts."""
         before = len(self.provider.seen)
-        command = [str(part) for part in self.command(prompt, session)]
+        command = (self.fork if is_fork else self.command)(prompt, session)
+        command = [str(part) for part in command]
         try:
             done = subprocess.run(
                 command, env=self.environment(), cwd=directory or self.toy, capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL,
@@ -158,6 +190,8 @@ class Program:
 
     def id(self, session):
         """Returns the id of a session, which is in the name of the file, or in its first line."""
+        if self.key == "copilot":
+            return session.parent.name
         if self.key == "opencode":
             return json.loads(session.read_text())["info"]["id"]
         name = session.stem[-36:]
@@ -167,6 +201,8 @@ class Program:
         """Returns the newest session, or the database with all."""
         if self.key == "opencode":
             return self.home / ".local/share/opencode/opencode.db"
+        if self.key == "copilot":
+            return max(self.home.glob(".copilot/session-state/*/events.jsonl"), key=lambda it: it.stat().st_mtime)
         files = [it for it in self.home.rglob("*.jsonl") if "agent-" not in it.name and it.stem != "history"]
         return max(files, key=lambda it: it.stat().st_mtime)
 

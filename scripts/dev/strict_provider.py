@@ -8,12 +8,15 @@ this program and clawutils must not agree by construction.
 import base64
 import binascii
 import hashlib
+import itertools
 import json
 import re
 import struct
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+# Each answer has a number, which makes its id and its counts its own.
+NUMBERS = itertools.count(1)
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 MAGIC = {
     "image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF",
@@ -147,7 +150,7 @@ def messages_reply(body, files):
     last = joined(body["messages"])[-1]["content"]
     text = " ".join(block.get("text", "") for block in last if block.get("type") == "text")
     has_results = any(block.get("type") == "tool_result" for block in last)
-    tool = next((it for it in body.get("tools", []) if it.get("name", "").lower() == "read"), None)
+    tool = next((it for it in body.get("tools", []) if it.get("name", "").lower() in ("read", "view")), None)
     if "two files" in text and tool and not has_results:
         name = next(name for name in ("file_path", "filePath", "path") if f'"{name}"' in json.dumps(tool))
         thought = "Two files are wanted."
@@ -159,10 +162,14 @@ def messages_reply(body, files):
 
 
 def messages_events(blocks, model):
+    number = next(NUMBERS)
     message = {
-        "id": f"msg_{hashlib.sha256(json.dumps(blocks).encode()).hexdigest()[:12]}", "type": "message",
+        "id": f"msg_{number:012}", "type": "message",
         "role": "assistant", "model": model, "content": [], "stop_reason": None, "stop_sequence": None,
-        "usage": {"input_tokens": 10, "output_tokens": 1},
+        "usage": {
+            "input_tokens": 10 + number, "cache_read_input_tokens": number, "cache_creation_input_tokens": 2, "output_tokens": 1,
+            "cache_creation": {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 0},
+        },
     }
     yield {"type": "message_start", "message": message}
     for index, block in enumerate(blocks):
@@ -249,14 +256,15 @@ def items_reply(body, files):
 
 
 def items_events(items, model):
-    response = {"id": "resp_0", "object": "response", "created_at": 1, "model": model, "status": "in_progress", "output": []}
+    number = next(NUMBERS)
+    response = {"id": f"resp_{number}", "object": "response", "created_at": 1, "model": model, "status": "in_progress", "output": []}
     yield {"type": "response.created", "response": response}
     for index, item in enumerate(items):
         yield {"type": "response.output_item.added", "output_index": index, "item": item}
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     usage = {
-        "input_tokens": 10, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 9,
-        "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 19,
+        "input_tokens": 10 + number, "input_tokens_details": {"cached_tokens": 2}, "output_tokens": 9,
+        "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 19 + number,
     }
     yield {"type": "response.completed", "response": {**response, "status": "completed", "output": items, "usage": usage}}
 
@@ -305,7 +313,8 @@ def contents_reply(body, files):
 
 
 def contents_events(parts, _model):
-    usage = {"promptTokenCount": 10, "candidatesTokenCount": 9, "totalTokenCount": 19}
+    number = next(NUMBERS)
+    usage = {"promptTokenCount": 10 + number, "candidatesTokenCount": 9, "totalTokenCount": 19 + number}
     yield {
         "candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": parts}}],
         "usageMetadata": usage, "modelVersion": "gemini-2.5-pro", "responseId": "resp_0",
@@ -332,6 +341,7 @@ class Provider:
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
+                self.send_header("request-id", f"req_{next(NUMBERS)}")
                 self.end_headers()
                 self.wfile.write(body)
 
