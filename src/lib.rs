@@ -40,13 +40,13 @@ pub mod hosted; // what the tools of providers did, as text
 pub mod record; // lines → records
 pub mod shorten; // the text of a shortened tool result
 pub mod redact; // secrets removed from records before they are written
+pub mod usage; // the tokens that providers counted, and the prices of a model
 pub mod dialect; // transcripts of other programs
 pub mod transcript; // the file: a batch of records is appended under a lock, completely or not at all
 pub mod rules; // what a provider accepts
 pub mod messages; // records → messages (rebuild)
 pub mod lint; // a transcript → findings
 pub mod repair; // a session of another program → the edits that make it usable again
-pub mod usage; // the tokens that providers counted, and the prices of a model
 pub mod estimate; // messages → tokens; the only module that counts them
 pub mod cost; // the prices of models, the bill for calls, and the moment at which a cut pays
 pub mod truncate; // messages → smaller messages, by shortening tool results

@@ -22,6 +22,7 @@ use crate::input::Input;
 use crate::input::origin::SourcePlace;
 use crate::json;
 use crate::json::outline::Value;
+use crate::usage::Counts;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -78,8 +79,8 @@ pub struct Counted {
     pub id: String,
     /// The model.
     pub model: Option<String>,
-    /// The tokens of the prompt that were neither read from the cache nor written to it, both of these, and the output.
-    pub counts: [u64; 4],
+    /// Its tokens.
+    pub counts: Counts,
     /// The id of the response.
     response: String,
 }
@@ -101,7 +102,13 @@ impl Counted {
         Some(Counted {
             id: [&*session, ":", &*own].concat(),
             model: text(usage, "model"),
-            counts: [input, read, written, number("outputTokens")],
+            counts: Counts {
+                input,
+                cache_read: read,
+                cache_write: written,
+                output: number("outputTokens"),
+                ..Counts::default()
+            },
             response,
         })
     }

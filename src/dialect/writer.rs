@@ -4,6 +4,7 @@ use crate::dialect::draft::Draft;
 use crate::dialect::source::SourceLine;
 use crate::dialect::time;
 use crate::json;
+use crate::usage::Counts;
 use std::borrow::Cow;
 
 /// The length in bytes from which a value in the source is not copied.
@@ -106,8 +107,8 @@ pub struct Reply<'a> {
 pub enum Usage<'a> {
     /// An object with the member names of a provider.
     Json(&'a str),
-    /// Counts under the names of the Anthropic API: input, read from the cache, written to the cache, and output.
-    Split([u64; 4]),
+    /// Counts, which are written under the names of the Anthropic API.
+    Split(Counts),
     /// Counts under the names of chat completions: the whole prompt, the part of it that was in the cache, and output.
     Whole([u64; 3]),
 }
@@ -391,11 +392,16 @@ impl<'o> RecordWriter<'o> {
     fn usage(&mut self, usage: &Usage<'_>) {
         match usage {
             Usage::Json(raw) => self.raw("usage", raw),
-            Usage::Split([input, read, written, output]) => self.object("usage", |it| {
-                it.number("input_tokens", *input)
-                    .number("cache_read_input_tokens", *read)
-                    .number("cache_creation_input_tokens", *written)
-                    .number("output_tokens", *output);
+            Usage::Split(counts) => self.object("usage", |it| {
+                it.number("input_tokens", counts.input)
+                    .number("cache_read_input_tokens", counts.cache_read)
+                    .number("cache_creation_input_tokens", counts.cache_write)
+                    .number("output_tokens", counts.output);
+                if counts.cache_write_1h > 0 {
+                    it.object("cache_creation", |it| {
+                        it.number("ephemeral_1h_input_tokens", counts.cache_write_1h);
+                    });
+                }
             }),
             Usage::Whole([prompt, cached, output]) => self.object("usage", |it| {
                 it.number("prompt_tokens", *prompt).number("completion_tokens", *output).object(

@@ -36,8 +36,8 @@ const fn form(shape: Shape, name: &'static str) -> Form {
 /// without their program's name; so each is distinctive enough not to be typed by a person.
 ///
 /// Most are in the files of the programs themselves (Claude Code 2.0.76 and 2.1.197, Codex 0.171.0, pi 1.5.2, Gemini CLI 0.61.0,
-/// Copilot CLI 1.0.102;
-/// searched on 2026-11-28). The others are what readers of such sessions in public repositories name (the same day).
+/// Copilot CLI 1.0.102; searched on 2026-11-28). The others are what readers of such sessions in public repositories name (the
+/// same day).
 pub const FORMS: [Form; 67] = [
     // Claude Code. Not in its files: the contents of a command, the closed file, the diagnostics of an IDE, the hooks after a
     // tool, channels and the source of an image.

@@ -139,9 +139,8 @@ fn whole([prompt, cached, output]: [u64; 3]) -> Counts {
 
 /// Returns the call of a line with its counts.
 fn of_copilot(line: Value<'_>) -> Option<UsageRow> {
-    let Counted { id, model, counts: [input, cache_read, cache_write, output], .. } =
-        Counted::of(line)?;
-    Some(aside(id, model, None, Counts { input, cache_read, cache_write, output }))
+    let Counted { id, model, counts, .. } = Counted::of(line)?;
+    Some(aside(id, model, None, counts))
 }
 
 /// Returns the call of a reply, which a resume or a compression may have replaced.
@@ -154,15 +153,7 @@ fn of_gemini_cli(line: Value<'_>) -> Option<UsageRow> {
 /// Returns the call of a reply, of a tool that used a model, of a summary, or of an operation such as warming a cache.
 fn of_pi(line: Value<'_>) -> Option<UsageRow> {
     let holder = line.object("message").unwrap_or(line);
-    let usage = holder.object("usage")?;
-    let count = |name: &str| usage.number(name).unwrap_or(0);
-    let counts = Counts {
-        input: count("input"),
-        cache_read: count("cacheRead"),
-        cache_write: count("cacheWrite"),
-        output: count("output"),
-        ..Counts::default()
-    };
+    let counts = pi::message::counts(holder.object("usage")?);
     let id = pi::message::call_id(line)?;
     (counts.all() > 0)
         .then(|| aside(id, string(holder, "model"), string(holder, "provider"), counts))

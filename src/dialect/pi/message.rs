@@ -6,6 +6,7 @@ use crate::dialect::writer::{Author, Block, Content, Reply, ReplyPart, Usage};
 use crate::injected;
 use crate::json;
 use crate::json::outline::Value;
+use crate::usage::Counts;
 use std::borrow::Cow;
 
 /// The way in which a reply is sent again. It decides what becomes of its thinking.
@@ -300,9 +301,21 @@ pub fn call_id(record: Value<'_>) -> Option<String> {
 
 /// Returns pi's token counts, or `None` if all are zero, because nothing was counted then.
 fn usage(usage: Value<'_>) -> Option<Usage<'_>> {
-    let names = ["input", "cacheRead", "cacheWrite", "output"];
-    let counts = names.map(|name| usage.number(name).unwrap_or(0));
-    (counts != [0; 4]).then_some(Usage::Split(counts))
+    let counts = counts(usage);
+    (counts != Counts::default()).then_some(Usage::Split(counts))
+}
+
+/// Returns the counts in a usage object of pi's.
+#[must_use]
+pub fn counts(usage: Value<'_>) -> Counts {
+    let count = |name: &str| usage.number(name).unwrap_or(0);
+    Counts {
+        input: count("input"),
+        cache_read: count("cacheRead"),
+        cache_write: count("cacheWrite"),
+        cache_write_1h: count("cacheWrite1h").min(count("cacheWrite")),
+        output: count("output"),
+    }
 }
 
 /// Returns the text that pi sends for a command that the user ran.
@@ -324,4 +337,22 @@ fn bash_execution(message: Value<'_>) -> String {
         text.push_str(&format!("\n\n[Output truncated. Full output: {path}]"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::outline::Outline;
+
+    #[test]
+    fn audit_40_what_the_cache_keeps_for_an_hour_is_counted() {
+        let text = r#"{"input":3,"output":5,"cacheRead":7,"cacheWrite":11,"cacheWrite1h":9}"#;
+        let read = |text: &str| {
+            let mut outline = Outline::default();
+            let counts = counts(outline.read(text, 64).unwrap());
+            (counts.cache_write, counts.cache_write_1h, counts.prompt())
+        };
+        assert_eq!(read(text), (11, 9, 21));
+        assert_eq!(read(&text.replace("\"cacheWrite\":11", "\"cacheWrite\":4")), (4, 4, 14));
+    }
 }
