@@ -42,8 +42,15 @@ pub(super) struct ProcessFamily {
 impl ProcessFamily {
     /// Starts a child. Until [`ProcessFamily::forget`] is called, a signal that ends this program ends the child first.
     pub(super) fn start(command: &mut Command) -> io::Result<(Child, ProcessFamily)> {
+        Self::start_as(command, !has_terminal())
+    }
+
+    /// Starts a child that leads a process group of its own, or stays in that of this program.
+    pub(super) fn start_as(
+        command: &mut Command,
+        leads_group: bool,
+    ) -> io::Result<(Child, ProcessFamily)> {
         signals::before_end(|_| end_all());
-        let leads_group = !has_terminal();
         if leads_group {
             command.process_group(0);
         }

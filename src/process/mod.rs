@@ -1,12 +1,14 @@
 //! Runs the user's commands, such as one that prints an API key or writes a summary. A command is ended together with
 //! its descendants.
 
+mod beside;
 mod family;
 pub mod relatives;
 pub mod signals;
 
 use crate::exit::{Error, Exit, fail};
 use anyhow::Context;
+pub use beside::CommandBeside;
 use family::ProcessFamily;
 pub use family::has_terminal;
 use signals::await_own_signal;

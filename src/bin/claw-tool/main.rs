@@ -1,9 +1,11 @@
-//! claw-tool: the built-in tools, which read the workspace or the clock.
+//! claw-tool: the built-in tools, which read the workspace or the clock, and the tools of other servers.
 
+#[cfg(feature = "mcp")]
+mod mcp;
 mod tool;
 
 use crate::tool::Tool;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use clawutils::cli::arguments;
 use clawutils::cli::{self, LogArgs};
 use std::process::ExitCode;
@@ -15,21 +17,32 @@ Examples:
   Read a file:
       echo '{\"file_path\": \"docs/a.txt\"}' | claw-tool read_file";
 
-/// Read files in the workspace, as a tool: input on standard input, result on standard output
+/// Run a tool: input on standard input, result on standard output
 #[derive(Parser)]
 #[command(name = "claw-tool", version, after_help = EXAMPLES)]
 struct Args {
-    /// Tool to run
-    #[arg(value_name = "TOOL")]
-    tool: Tool,
+    #[command(subcommand)]
+    command: Command,
     #[command(flatten)]
     log: LogArgs,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    #[command(flatten)]
+    Tool(Tool),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::Mcp),
 }
 
 fn main() -> ExitCode {
     cli::run("claw-tool", || {
         let args = arguments::parse::<Args>()?;
-        args.log.open("claw-tool");
-        args.tool.run()
+        let log = args.log.open("claw-tool");
+        match args.command {
+            Command::Tool(tool) => tool.run(),
+            #[cfg(feature = "mcp")]
+            Command::Mcp(mcp) => mcp.run(log),
+        }
     })
 }

@@ -9,8 +9,8 @@ use rustix::fs::CWD;
 use std::io::Write;
 
 /// A tool, by the name that the model uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-#[value(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Subcommand)]
+#[command(rename_all = "snake_case")]
 pub enum Tool {
     /// Write the whole content of the file that file_path names
     ReadFile,
