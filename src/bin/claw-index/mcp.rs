@@ -10,7 +10,7 @@ mod transport;
 use crate::mcp::server::Server;
 use crate::mcp::transport::Stdio;
 use anyhow::Context;
-use clawutils::exit::{Error, Exit};
+use clawutils::exit::{Exit, fail};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use std::path::Path;
@@ -36,15 +36,15 @@ impl Mcp {
 
 async fn serve(path: &Path) -> anyhow::Result<()> {
     let (transport, failure) = Stdio::open();
-    match Server::new(path)?.serve(transport).await {
-        Ok(server) => drop(server.waiting().await?),
+    let served = match Server::new(path)?.serve(transport).await {
+        Ok(server) => server.waiting().await.map(drop).map_err(anyhow::Error::from),
         // The input ended before the first request.
-        Err(ServerInitializeError::ConnectionClosed(_)) => {}
-        Err(error) => {
-            let why = format!("cannot serve a client of another protocol: {error}");
-            return Err(Error::new(Exit::Data, why).into());
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(_) => {
+            fail(Exit::Data, "cannot serve the client: its first message is not 'initialize'")
         }
-    }
+    };
     let failure = failure.borrow().map(std::io::Error::from);
-    failure.map_or(Ok(()), Err).context("cannot write '<stdout>'")
+    failure.map_or(Ok(()), Err).context("cannot write '<stdout>'")?;
+    served
 }

@@ -2,6 +2,7 @@
 
 use super::index;
 use crate::common::{AssertExt, Sandbox};
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 /// Returns a request.
@@ -220,6 +221,18 @@ fn audit_42_malformed_and_oversized_messages_end_nothing() {
         let expected = if is_answered { vec![-32600] } else { vec![] };
         assert_eq!(codes, expected, "{line:.99}: {answers:?}");
     }
+}
+
+#[test]
+fn a_client_of_another_protocol_and_a_full_device_are_errors() {
+    let sandbox = sandbox();
+    let serve = |end: &str| {
+        sandbox.sh(&format!("echo '{}' | claw-index --db i.db mcp {end}", hello(0, "")))
+    };
+    serve(">/dev/full").assert().code(74).stderr(contains("cannot write '<stdout>'"));
+    let server = sandbox.cmd("claw-index").args(["--db", "i.db", "mcp"]);
+    let run = server.write_stdin("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n").assert().code(65);
+    run.stderr(contains("its first message is not 'initialize'"));
 }
 
 #[test]
