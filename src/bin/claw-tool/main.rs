@@ -37,12 +37,14 @@ enum Command {
 
 fn main() -> ExitCode {
     cli::run("claw-tool", || {
-        let args = arguments::parse::<Args>()?;
-        let log = args.log.open("claw-tool");
-        match args.command {
-            Command::Tool(tool) => tool.run(),
+        let Args { command, log } = arguments::parse()?;
+        match command {
+            Command::Tool(tool) => {
+                log.open("claw-tool");
+                tool.run()
+            }
             #[cfg(feature = "mcp")]
-            Command::Mcp(mcp) => mcp.run(log),
+            Command::Mcp(mcp) => mcp.run(log.open("claw-tool")),
         }
     })
 }
