@@ -1,6 +1,7 @@
 """A provider on loopback that refuses what Anthropic's Messages API, OpenAI's Responses API and Gemini's API refuse, in like words.
 
-It answers a prompt that names two files with thinking and parallel calls, and any other request with a sentence. Every
+It answers a prompt that names two files with thinking and parallel calls, one about old sessions with a call of the tool that
+searches them, and any other request with a sentence. Every
 request with its verdict is kept in `Provider.seen`. The rules are those of src/rules, written a second time on purpose:
 this program and clawutils must not agree by construction.
 """
@@ -60,6 +61,14 @@ def check_image(media_type, data, where):
             raise Refused(f"{where}: At least one of the image dimensions exceed max allowed size: 8000 pixels")
     if len(data) > 5 * 1024 * 1024:
         raise Refused(f"{where}: image exceeds 5 MB maximum: {len(data)} bytes > 5242880 bytes")
+
+
+WORDS = {"words": "needle"}
+
+
+def search_tool(tools):
+    """Returns the tool of an MCP server that searches sessions."""
+    return next((it for it in tools if "sessions" in it.get("name", "") and it["name"].endswith("search")), None)
 
 
 # ---- Anthropic's Messages API -------------------------------------------------------------------
@@ -158,6 +167,9 @@ def messages_reply(body, files):
             {"type": "tool_use", "id": f"toolu_0{index}", "name": tool["name"], "input": {name: file}}
             for index, file in enumerate(files)
         ]
+    search = search_tool(body.get("tools", []))
+    if "old sessions" in text and search and not has_results:
+        return [{"type": "tool_use", "id": "toolu_0", "name": search["name"], "input": WORDS}]
     return [{"type": "text", "text": "Both files are read." if has_results else "It is said."}]
 
 
@@ -250,6 +262,11 @@ def items_reply(body, files):
                 "arguments": json.dumps({member: command(file)}), "status": "completed",
             })
         return items
+    # Codex has a namespace for each server.
+    search = next((it for it in body.get("tools", []) if it.get("type") == "namespace" and "sessions" in it["name"]), None)
+    if texts and "old sessions" in texts[-1] and kinds[-1] == "message" and search:
+        call = {"type": "function_call", "id": "fc_0", "call_id": "call_0", "namespace": search["name"], "name": "search"}
+        return [{**call, "arguments": json.dumps(WORDS), "status": "completed"}]
     text = "It is said." if kinds[-1] == "message" else "Both files are read."
     part = {"type": "output_text", "text": text, "annotations": []}
     return [{"type": "message", "id": "msg_0", "role": "assistant", "status": "completed", "content": [part]}]
@@ -309,6 +326,9 @@ def contents_reply(body, files):
         name = "file_path" if "file_path" in json.dumps(tool) else "absolute_path"
         calls = [{"functionCall": {"id": f"call_0{index}", "name": tool["name"], "args": {name: file}}} for index, file in enumerate(files)]
         return [{"text": "**Reading** Two files are wanted.", "thought": True}, {**calls[0], "thoughtSignature": "c2VhbGVk"}, *calls[1:]]
+    search = search_tool(tools)
+    if "old sessions" in text and search and not has_results:
+        return [{"functionCall": {"id": "call_0", "name": search["name"], "args": WORDS}, "thoughtSignature": "c2VhbGVk"}]
     return [{"text": "Both files are read." if has_results else "It is said."}]
 
 
