@@ -80,6 +80,7 @@ pub fn reply(object: &Object<'_>, prices: &PriceList) -> ReplyFacts {
         model,
         counts,
         cost,
+        provider: string("provider"),
         stop_reason: string("stop_reason"),
         interrupted: object.is_true("interrupted"),
     }

@@ -22,6 +22,7 @@ mod hosted;
 mod injections;
 mod language;
 pub mod markdown;
+pub mod outcome;
 mod plot;
 pub mod render;
 pub mod stream;
@@ -229,6 +230,8 @@ pub struct ReplyFacts {
     pub counts: Option<Counts>,
     /// What they cost, if the price of the model is known.
     pub cost: Option<f64>,
+    /// The provider.
+    pub provider: Option<String>,
     /// The reason why it ended.
     pub stop_reason: Option<String>,
     /// True if it was interrupted.

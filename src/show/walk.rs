@@ -10,12 +10,12 @@ use crate::finding::{Finding, Place, rules};
 use crate::hosted;
 use crate::id::Id;
 use crate::injected::{self, Part};
-use crate::input::Input;
 use crate::input::lines::Lines;
+use crate::input::{self, Input};
 use crate::json::{self, Object};
 use crate::messages::range::Turns;
 use crate::messages::reply::ReplyState;
-use crate::messages::view::View;
+use crate::messages::view::{self, View};
 use crate::messages::{Message, rebuild};
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::truncation::KeptSpan;
@@ -97,6 +97,22 @@ impl<'v> TranscriptWalk<'v> {
     /// Returns the diagnostics so far, and clears them.
     pub fn notes(&mut self) -> ShowNotes {
         std::mem::take(&mut self.notes)
+    }
+
+    /// Passes each entry of the inputs to a function, and returns the diagnostics.
+    ///
+    /// # Errors
+    /// See [`TranscriptWalk::read`].
+    pub fn whole(
+        inputs: &[Input],
+        options: &ShowOptions,
+        each: &mut Each<'_>,
+    ) -> anyhow::Result<ShowNotes> {
+        let view = Rc::new(view::whole(inputs)?);
+        let mut walk = TranscriptWalk::new(view, options, ShownPart::default());
+        walk.read_all(inputs, each)?;
+        let ShowNotes { findings, replaced } = walk.notes();
+        Ok(ShowNotes { findings: input::with_origins(inputs, findings), replaced })
     }
 
     /// Reads the part of the inputs that this walk covers.

@@ -3,10 +3,11 @@
 use super::name;
 use super::pages::{self, Kind};
 use super::state::Row;
-use super::summary::{Outcome, Summary};
+use super::summary::Summary;
 use crate::estimate::report::grouped;
 use crate::printable::printable;
 use crate::show::ShowOptions;
+use crate::show::outcome::Outcome;
 use crate::show::wording::{Language, noun, phrase};
 use crate::show::words::{html, program, when};
 use std::collections::{BTreeMap, HashMap, HashSet};

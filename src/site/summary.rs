@@ -4,6 +4,7 @@ use super::parts::Parts;
 use crate::json::write::{Members, list};
 use crate::json::{self, Object};
 use crate::show::chart::{Chart, StepKind};
+use crate::show::outcome::Outcome;
 use crate::show::totals::Totals;
 use crate::show::{Item, ShownEntry};
 use crate::usage::Counts;
@@ -46,24 +47,6 @@ pub struct Summary {
     pub outcome: Outcome,
     /// The tokens of the context over the requests.
     pub context: Vec<u64>,
-}
-
-/// How a session ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Outcome {
-    /// Without a reply to the last prompt.
-    #[default]
-    NoReply,
-    /// With a complete reply.
-    Completed,
-    /// With a reply that reached its length limit.
-    CutOff,
-    /// With an interrupted reply.
-    Interrupted,
-    /// With a failed request.
-    Failed,
-    /// With a tool call that has no result.
-    OpenCall,
 }
 
 /// The outcomes, with the names that the state has for them.
@@ -189,28 +172,13 @@ impl Collector {
     pub fn take(&mut self, entry: &ShownEntry) {
         self.chart.take(entry);
         self.parts.take(entry);
+        self.outcome.take(entry);
         match &entry.item {
-            Item::Turn(_) => {
-                self.pages.push(self.parts.number());
-                self.outcome = Outcome::NoReply;
-            }
+            Item::Turn(_) => self.pages.push(self.parts.number()),
             Item::Reply(reply) => {
                 reply.model.iter().for_each(|model| count(&mut self.models, model));
-                self.outcome = match reply.stop_reason.as_deref() {
-                    _ if reply.interrupted => Outcome::Interrupted,
-                    Some("max_tokens" | "length") => Outcome::CutOff,
-                    _ => Outcome::Completed,
-                };
             }
-            Item::Call { name, .. } => {
-                count(&mut self.tools, name);
-                self.outcome = Outcome::OpenCall;
-            }
-            Item::Result(_) => self.outcome = Outcome::NoReply,
-            Item::Error(_) => self.outcome = Outcome::Failed,
-            Item::Injected { name, .. } if name == "interruption" => {
-                self.outcome = Outcome::Interrupted;
-            }
+            Item::Call { name, .. } => count(&mut self.tools, name),
             _ => {}
         }
     }
