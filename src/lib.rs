@@ -59,6 +59,8 @@ pub mod session; // sessions by name: the store of transcripts and its index
 pub mod index; // records → rows of a database, and text for its full-text search
 pub mod show; // records → text, Markdown or HTML
 pub mod site; // sessions → the pages of a site
+pub mod training; // sessions → examples for fine-tuning
+pub mod spans; // sessions → spans for a tracing backend
 #[cfg(feature = "completions")]
 pub mod completion; // the options of a program → completions for a shell
 pub mod cli; // the parts of the command lines that programs share

@@ -47,7 +47,7 @@ complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "history" 
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "status" -d 'Show the names, the path and statistics of a session'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "fork" -d 'Copy a session or its beginning into a new session, and print the id of the copy'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "import" -d 'Import transcripts of other programs, and print the ids of their sessions'
-complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "export" -d 'Write a session in the form of another program'
+complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "export" -d 'Write a session in the form of another program, or sessions as examples or spans'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "carry" -d 'Write a session for another program, and print the command that resumes it'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "repair" -d 'Repair sessions of other programs, so that those programs can go on with them'
 complete -c claw-session -n "__fish_claw_session_needs_command" -f -a "delete" -d 'Delete a session, and print the path of its transcript'
@@ -184,12 +184,18 @@ json\t'One JSON object per diagnostic'"
 complete -c claw-session -n "__fish_claw_session_using_subcommand import" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-session -n "__fish_claw_session_using_subcommand import" -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand import" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l label -d 'Select the sessions whose label matches PATTERN, in which * stands for any text' -r -f
+complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l query -d 'Select the sessions whose paths are in the first column of this query of the index' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l to -d 'The form to write' -r -f -a "pi\t'A session of pi, OpenClaw or GoClaw, in version 3'
 claude-code\t'A project file of Claude Code'
 codex\t'A rollout file of Codex CLI'
 gemini-cli\t'A chat of Gemini CLI'
 opencode\t'A session for opencode to import'
-openai\t'The body of a request to OpenAI\'s API, without a model'"
+openai\t'The body of a request to OpenAI\'s API, without a model'
+openai-jsonl\t'Examples for OpenAI\'s fine-tuning, one for each session'
+sharegpt\t'Examples in ShareGPT\'s form, one for each session'
+otel\t'Spans of OpenTelemetry, a line for each turn'"
+complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l redact -d 'Redact text that matches a pattern in FILE' -r -F
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l agent -d 'Agent that the sessions belong to' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l store -d 'Keep the index that claw-index queries up to date (sqlite), or keep only transcripts (jsonl)' -r -f -a "jsonl\t'Only transcripts'
@@ -199,6 +205,7 @@ complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l log
 json\t'One JSON object per diagnostic'"
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l profile -d 'Profile of the configuration file to use' -r -f
+complete -c claw-session -n "__fish_claw_session_using_subcommand export" -l content -d 'Include the text of the conversation in spans'
 complete -c claw-session -n "__fish_claw_session_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-session -n "__fish_claw_session_using_subcommand carry" -l to -d 'Program that is to go on with it' -r -f -a "claude-code\t'Claude Code, in CLAUDE_CONFIG_DIR or ~/.claude'
 codex\t'Codex CLI, in CODEX_HOME or ~/.codex'

@@ -58,6 +58,7 @@ use effort::Effort;
 pub use kind::{ApiChoice, Provider};
 pub use refusal::Failure;
 use refusal::{Feature, Features, Rows};
+pub(crate) use turns::FAILED;
 
 /// A request to a provider.
 #[derive(Clone, Copy, Debug, Default)]

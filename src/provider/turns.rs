@@ -26,7 +26,7 @@ use std::collections::HashMap;
 pub(super) use function::{Function, tools};
 
 /// The prefix that marks the text of a failed tool result. These protocols have no `is_error` member.
-const FAILED: &str = "ERROR: ";
+pub(crate) const FAILED: &str = "ERROR: ";
 /// The same for a result in parts, as a JSON string.
 pub(super) const FAILED_TEXT: &str = "\"ERROR:\"";
 

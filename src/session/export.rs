@@ -29,7 +29,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 /// The form to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportForm {
     /// A session of pi, OpenClaw or GoClaw, in version 3
     Pi,

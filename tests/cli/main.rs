@@ -118,6 +118,7 @@ mod conversations;
 mod terminal;
 mod tools;
 #[cfg(feature = "http")]
+mod training;
 mod transport;
 mod truncate;
 #[cfg(feature = "http")]

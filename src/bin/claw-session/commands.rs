@@ -39,7 +39,7 @@ pub enum Command {
     Fork(Deferred<make::Fork>),
     /// Import transcripts of other programs, and print the ids of their sessions
     Import(Deferred<import::Import>),
-    /// Write a session in the form of another program
+    /// Write a session in the form of another program, or sessions as examples or spans
     Export(Deferred<export::Export>),
     /// Write a session for another program, and print the command that resumes it
     Carry(Deferred<carry::Carry>),

@@ -18,6 +18,7 @@ mod paths;
 mod place;
 mod remove;
 mod repair;
+mod select;
 mod status;
 
 use crate::commands::Command;

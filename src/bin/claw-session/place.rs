@@ -9,7 +9,7 @@ use clawutils::session::resolve::{Found, exact, resolve};
 use clawutils::session::store::Store;
 use clawutils::session::{SessionEntry, name, time};
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The options of all commands.
 #[derive(Clone, Debug, clap::Args)]
@@ -92,10 +92,15 @@ impl SessionPlace {
     /// Opens a session's transcript, given the name of the session or the path of the transcript. A path contains a `/`
     /// or ends in `.jsonl`.
     pub(crate) fn open(&self, name: &str) -> anyhow::Result<Input> {
+        open_transcript(&self.path(name)?)
+    }
+
+    /// Returns the path of a session's transcript, given the name of the session or the path itself.
+    pub(crate) fn path(&self, name: &str) -> anyhow::Result<PathBuf> {
         if name.contains('/') || name.ends_with(".jsonl") {
-            return open_transcript(Path::new(name));
+            return Ok(PathBuf::from(name));
         }
-        open_transcript(&self.find(&self.entries()?, name)?.path)
+        Ok(self.find(&self.entries()?, name)?.path.clone())
     }
 
     /// Returns the session with this name, or `None`. With `is_whole`, the name must be complete.

@@ -1,0 +1,75 @@
+//! Turns a session into spans of OpenTelemetry, for a tracing backend: a trace for each turn, with a span for the turn, for
+//! each request to the model, and for each tool call.
+//!
+//! The ids depend only on the session and its records, so a session that is exported again gives the same spans. A request
+//! lasts from the record before it to its last record, and a call from its record to its result.
+
+mod conventions;
+mod messages;
+mod otlp;
+mod turn;
+
+use crate::input::Input;
+use crate::show::walk::TranscriptWalk;
+use crate::show::{Item, ShowNotes, ShowOptions, ShownEntry};
+use anyhow::Context;
+use std::io::{self, Write};
+use turn::{Facts, Turn};
+
+/// Writes the spans of a session as JSON lines of OTLP, a line for each turn. With `has_content`, they have the text of the
+/// conversation.
+///
+/// # Errors
+/// If an input cannot be read or `out` cannot be written to.
+pub fn write(
+    inputs: &[Input],
+    has_content: bool,
+    options: &ShowOptions,
+    out: &mut dyn Write,
+) -> anyhow::Result<ShowNotes> {
+    let program = "clawutils".to_owned();
+    let file = inputs.first().map(|input| input.name.to_string()).unwrap_or_default();
+    let facts = Facts { has_content, program, file, ..Facts::default() };
+    let mut session = Session { facts, now: 0, turn: None };
+    let notes = TranscriptWalk::whole(inputs, options, &mut |entry| session.take(entry, out))?;
+    session.end_turn(out).context("cannot write '<stdout>'")?;
+    Ok(notes)
+}
+
+/// The session that is being read.
+struct Session {
+    facts: Facts,
+    /// The time of the newest entry.
+    now: i64,
+    turn: Option<Turn>,
+}
+
+impl Session {
+    fn take(&mut self, entry: &ShownEntry, out: &mut dyn Write) -> io::Result<()> {
+        self.now = entry.time.unwrap_or(self.now).max(self.now);
+        match &entry.item {
+            Item::Session(session) => {
+                // A header without an id is named by its place.
+                let id =
+                    Some(session.id.clone()).filter(|id| !id.is_empty() && !id.starts_with('@'));
+                self.facts.conversation = id;
+                let dialect = session.dialect.clone();
+                self.facts.program = dialect.unwrap_or_else(|| self.facts.program.clone());
+            }
+            Item::Turn(number) => {
+                self.end_turn(out)?;
+                self.turn = Some(Turn::begin(self.facts.clone(), *number, &entry.id, self.now));
+            }
+            Item::Compaction(_) => self.facts.is_compacted = true,
+            _ => {}
+        }
+        self.turn.iter_mut().for_each(|turn| turn.take(entry));
+        Ok(())
+    }
+
+    /// Writes the current turn.
+    fn end_turn(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(turn) = self.turn.take() else { return Ok(()) };
+        out.write_all(otlp::line(&self.facts.program, &turn.end()).as_bytes())
+    }
+}
