@@ -98,10 +98,7 @@ pub fn compare(
         }
     }
     let mut all = ShowNotes::default();
-    for own in notes {
-        all.findings.append(own.findings);
-        all.replaced += own.replaced;
-    }
+    notes.into_iter().for_each(|own| all.append(own));
     Ok(all)
 }
 

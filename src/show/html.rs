@@ -12,7 +12,7 @@ use super::wording::{Language, noun, phrase};
 use super::words::{self, html};
 use super::{Item, ShowOptions, ShownEntry, plot};
 use crate::printable::printable;
-pub use entries::{AgentPage, Entries};
+pub use entries::{AgentWriter, Entries, Place};
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("page.css");
@@ -30,8 +30,8 @@ pub struct Frame<'f> {
     pub part: (usize, usize),
     /// Finds the page with a turn, for a turn on another page.
     pub page_of: Option<&'f PageOf<'f>>,
-    /// Finds the transcript of a subagent, by its id.
-    pub agent: Option<&'f AgentPage<'f>>,
+    /// Writes the transcripts of subagents.
+    pub agent: Option<&'f AgentWriter<'f>>,
 }
 
 /// Returns the address of the page with a turn.
@@ -94,7 +94,7 @@ impl<'o, W: Write> Page<'o, W> {
             frame.top,
         )?;
         let skips_session = chart.session.is_some() && part < 2;
-        let entries = Entries::begin(options, chart, frame.agent, language, out);
+        let entries = Entries::begin(options, chart, frame.agent, Place::Page, language, out);
         Ok(Page { entries, bottom: frame.bottom, skips_session })
     }
 
@@ -140,6 +140,15 @@ pub fn head(language: &str, title: &str, style: &str) -> String {
          <meta name=\"referrer\" content=\"no-referrer\">\n\
          <title>{title}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n"
     )
+}
+
+/// Writes a link to the transcript of a subagent.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn agent_link(address: &str, language: Language, out: &mut dyn Write) -> io::Result<()> {
+    let words = language.say(phrase::TRANSCRIPT);
+    writeln!(out, "<p class=\"facts\"><a href=\"{address}\">{words}</a></p>")
 }
 
 /// Returns a list of the prompts with links to their turns.

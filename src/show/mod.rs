@@ -9,6 +9,7 @@
 //! each format escapes text that would be taken for its markup.
 
 mod acts;
+pub mod agents;
 pub mod chart;
 mod code;
 pub mod diff;
@@ -47,6 +48,7 @@ use crate::record::omission::Omission;
 use crate::record::truncation::KeptSpan;
 use crate::redact::Patterns;
 use crate::usage::Counts;
+use agents::Agents;
 use anyhow::Context;
 use jiff::tz::TimeZone;
 use std::io::{self, Write};
@@ -315,6 +317,14 @@ pub struct ShowNotes {
     pub replaced: usize,
 }
 
+impl ShowNotes {
+    /// Adds the diagnostics of another transcript.
+    pub fn append(&mut self, other: ShowNotes) {
+        self.findings.append(other.findings);
+        self.replaced += other.replaced;
+    }
+}
+
 /// The part to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShownPart {
@@ -368,7 +378,7 @@ type Read<'r> =
     dyn Fn(&mut dyn FnMut(&ShownEntry) -> io::Result<()>) -> anyhow::Result<ShowNotes> + 'r;
 
 /// Shows all inputs as if they were concatenated. `name` is the title of an HTML page whose session has no
-/// name.
+/// name. Such a page has the transcripts of subagents in `agents`.
 ///
 /// # Errors
 /// If an input cannot be read or `out` cannot be written to; 65 if an input is in a dialect that cannot be
@@ -376,6 +386,7 @@ type Read<'r> =
 pub fn show(
     inputs: &[Input],
     name: &str,
+    agents: &Agents,
     format: Format,
     options: &ShowOptions,
     out: &mut dyn Write,
@@ -416,10 +427,13 @@ pub fn show(
         Format::Html => {
             let chart = chart(&read)?;
             let cannot = "cannot write '<stdout>'";
-            let frame = html::Frame { name, ..html::Frame::default() };
+            let agents = agents.writer(options);
+            let agent = |id: &str, language, out: &mut dyn Write| agents.write(id, language, out);
+            let frame = html::Frame { name, agent: Some(&agent), ..html::Frame::default() };
             let mut page = html::Page::begin(options, frame, &chart, out).context(cannot)?;
-            let notes = read(&mut |entry| page.show(entry))?;
+            let mut notes = read(&mut |entry| page.show(entry))?;
             page.end().context(cannot)?;
+            notes.append(agents.notes());
             Ok(notes)
         }
     }

@@ -7,12 +7,12 @@ use super::state::Row;
 use crate::new_file::NewFile;
 use crate::printable::printable;
 use crate::show::ShowOptions;
-use crate::show::html::{self as page_html, AgentPage, Frame, Page};
+use crate::show::html::{self as page_html, Frame, Page, agent_link};
 use crate::show::wording::{Language, phrase};
 use crate::show::words::{html, when};
 use anyhow::Context;
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Write};
 
 /// The style of the index and the statistics.
 const STYLE: &str = include_str!("site.css");
@@ -34,7 +34,7 @@ pub fn write(
     row: &Row,
     read: &Reading<'_>,
     options: &SiteOptions,
-    agent: &AgentPage<'_>,
+    agent: &dyn Fn(&str) -> Option<String>,
     create: &dyn Fn(&str) -> io::Result<NewFile>,
 ) -> anyhow::Result<usize> {
     let (collector, _) = read.collect()?;
@@ -45,6 +45,10 @@ pub fn write(
     let page_of = |turn: u64| {
         let index = usize::try_from(turn.checked_sub(chart.first_turn)?).ok()?;
         pages.get(index).filter(|part| **part > 1).map(|part| name::file(&row.name, *part))
+    };
+    let agent = |id: &str, _: &'static str, out: &mut dyn Write| match agent(id) {
+        Some(address) => agent_link(&address, show.language, out),
+        None => Ok(()),
     };
     let mut surroundings = Vec::new();
     for part in 1..=parts {
@@ -60,7 +64,7 @@ pub fn write(
             bottom,
             part: (part, parts),
             page_of: Some(&page_of),
-            agent: Some(agent),
+            agent: Some(&agent),
         }
     };
     let begin =

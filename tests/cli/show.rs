@@ -1,6 +1,7 @@
 //! claw-show: all content of a transcript is shown, in three formats, and none of it controls the terminal, the
 //! Markdown reader or the browser.
 
+mod agents;
 pub mod browser;
 mod diff;
 mod follow;

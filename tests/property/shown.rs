@@ -7,6 +7,7 @@ use super::records::Conversation;
 use clawutils::input::Input;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{self, from_inputs};
+use clawutils::show::agents::Agents;
 use clawutils::show::render::MarkdownLayout;
 use clawutils::show::stream::Stream;
 use clawutils::show::{self, Format, ShowOptions};
@@ -18,7 +19,8 @@ fn shown(bytes: &[u8], format: Format) -> Result<String, String> {
     let inputs = [Input::memory("t", bytes.to_vec())];
     let options = ShowOptions { full: true, ..ShowOptions::default() };
     let mut out = Vec::new();
-    show::show(&inputs, "t", format, &options, &mut out).map_err(|error| format!("{error:#}"))?;
+    show::show(&inputs, "t", &Agents::default(), format, &options, &mut out)
+        .map_err(|error| format!("{error:#}"))?;
     String::from_utf8(out).map_err(|error| error.to_string())
 }
 

@@ -4,13 +4,16 @@ use crate::args::ShowArgs;
 use crate::{bill, diff, file, site};
 use anyhow::Context;
 use clawutils::cli::{Log, Operands, Output, open_stdin, progress, report};
+use clawutils::dialect::Choice;
 use clawutils::exit::{Exit, fail};
+use clawutils::show::agents::Agents;
 use clawutils::show::follow::{Follow, FollowEvent};
 use clawutils::show::render::MarkdownLayout;
 use clawutils::show::stream::Stream;
 use clawutils::show::{self, Format, ShowNotes, ShowOptions};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{Write, stdout};
+use std::path::PathBuf;
 
 /// The pause between two checks of a followed file, in nanoseconds.
 const PAUSE: i64 = 200_000_000;
@@ -47,7 +50,8 @@ impl ShowArgs {
         let name = operands.files.first().filter(|path| path.as_os_str() != "-");
         let name = name.and_then(|path| path.file_name()).unwrap_or("transcript".as_ref());
         let name = name.to_string_lossy();
-        let show = |out: &mut dyn Write| show::show(&inputs, &name, format, &options, out);
+        let agents = self.agents(&operands.files);
+        let show = |out: &mut dyn Write| show::show(&inputs, &name, &agents, format, &options, out);
         let notes = match &self.output {
             Some(path) => file::create(path, self.replace, show)?,
             None => {
@@ -59,6 +63,16 @@ impl ShowArgs {
         };
         report_notes(log, &notes)?;
         Ok(Exit::Done)
+    }
+
+    /// Finds the transcripts of subagents, if one file is shown.
+    fn agents(&self, files: &[PathBuf]) -> Agents {
+        match files {
+            [file] if file.as_os_str() != "-" => {
+                Agents::of(file, Choice { leaf: None, ..self.dialect.choice() })
+            }
+            _ => Agents::default(),
+        }
     }
 
     /// Lays out Markdown from standard input. Each row is shown as soon as no further text can change it.

@@ -5,7 +5,7 @@ use super::unit::{Mark, Unit, UnitKind};
 use super::{Comparison, DiffWriter, TurnPair};
 use crate::printable::printable;
 use crate::show::chart::Chart;
-use crate::show::html::{Entries, head};
+use crate::show::html::{Entries, Place, head};
 use crate::show::totals::Totals;
 use crate::show::wording::{Language, noun, phrase};
 use crate::show::words::html;
@@ -45,7 +45,8 @@ impl<'o, W: Write> HtmlDiff<'o, W> {
     /// Returns a part as HTML, with the heading of its turn if that is wanted.
     fn part(&self, side: usize, unit: &Unit, has_turn: bool) -> io::Result<Vec<u8>> {
         let out: Vec<u8> = Vec::new();
-        let mut entries = Entries::begin(self.options, self.charts[side], None, self.language, out);
+        let mut entries =
+            Entries::begin(self.options, self.charts[side], None, Place::Page, self.language, out);
         let own = unit.entries.iter().filter(|it| has_turn || !matches!(it.item, Item::Turn(_)));
         own.into_iter().try_for_each(|entry| entries.show(entry))?;
         entries.end()

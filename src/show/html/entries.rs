@@ -15,14 +15,42 @@ use crate::record::content::Role;
 use jiff::Timestamp;
 use std::io::{self, Write};
 
-/// Returns the address of the page of a subagent.
-pub type AgentPage<'f> = dyn Fn(&str) -> Option<String> + 'f;
+/// Writes the transcript of a subagent, or a link to it, given its id and the main language of the page.
+pub type AgentWriter<'f> = dyn Fn(&str, &'static str, &mut dyn Write) -> io::Result<()> + 'f;
+
+/// The place of a conversation on its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place<'p> {
+    /// It is the page.
+    Page,
+    /// It is in another conversation, as the transcript of the subagent with this id.
+    Agent(&'p str),
+}
+
+impl Place<'_> {
+    /// Returns the id of a turn.
+    fn turn(self, number: u64) -> String {
+        match self {
+            Place::Page => format!("turn-{number}"),
+            Place::Agent(id) => format!("agent-{id}-turn-{number}"),
+        }
+    }
+
+    /// Returns the tags of the headings of turns and of messages.
+    fn headings(self) -> [&'static str; 2] {
+        match self {
+            Place::Page => ["h2", "h3"],
+            Place::Agent(_) => ["h4", "h5"],
+        }
+    }
+}
 
 /// A conversation that is written entry by entry.
 pub struct Entries<'o, W> {
     options: &'o ShowOptions,
     chart: &'o Chart,
-    agent: Option<&'o AgentPage<'o>>,
+    agent: Option<&'o AgentWriter<'o>>,
+    place: Place<'o>,
     /// The main language of the page.
     language: &'static str,
     out: W,
@@ -35,12 +63,13 @@ pub struct Entries<'o, W> {
 }
 
 impl<'o, W: Write> Entries<'o, W> {
-    /// Begins a conversation. `chart` has the totals of its turns, and `agent` finds the transcript of a subagent, by its
-    /// id. `language` is the main language of the page.
+    /// Begins a conversation. `chart` has the totals of its turns, and `agent` writes the transcripts of its subagents.
+    /// `language` is the main language of the page.
     pub fn begin(
         options: &'o ShowOptions,
         chart: &'o Chart,
-        agent: Option<&'o AgentPage<'o>>,
+        agent: Option<&'o AgentWriter<'o>>,
+        place: Place<'o>,
         language: &'static str,
         out: W,
     ) -> Entries<'o, W> {
@@ -48,6 +77,7 @@ impl<'o, W: Write> Entries<'o, W> {
             options,
             chart,
             agent,
+            place,
             language,
             out,
             in_turn: false,
@@ -170,9 +200,10 @@ impl<'o, W: Write> Entries<'o, W> {
             let local = words::when(time, &self.options.zone);
             format!(" <time datetime=\"{exact}\">{local}</time>")
         });
+        let (id, [tag, _]) = (self.place.turn(number), self.place.headings());
         writeln!(
             self.out,
-            "<section class=\"turn\" id=\"turn-{number}\">\n<h2><a href=\"#turn-{number}\">{}</a>{facts}{}</h2>",
+            "<section class=\"turn\" id=\"{id}\">\n<{tag}><a href=\"#{id}\">{}</a>{facts}{}</{tag}>",
             self.options.language.with(phrase::TURN, &[&number]),
             time.unwrap_or_default()
         )
@@ -204,10 +235,10 @@ impl<'o, W: Write> Entries<'o, W> {
         self.speaker = Some(role);
         let name = words::role(role, self.options.language);
         let facts = html(&printable(&facts.join(" · ")));
-        let time = self.time(time);
+        let (time, [_, tag]) = (self.time(time), self.place.headings());
         writeln!(
             self.out,
-            "<article class=\"{role}\">\n<h3>{name} <small>{facts}{time}</small></h3>"
+            "<article class=\"{role}\">\n<{tag}>{name} <small>{facts}{time}</small></{tag}>"
         )
     }
 
@@ -264,12 +295,8 @@ impl<'o, W: Write> Entries<'o, W> {
         result.media.iter().try_for_each(|media| {
             writeln!(self.out, "{}", picture(media, self.options.language))
         })?;
-        let agent = self.agent.and_then(|find| find(acts::agent_of(&result.text)?));
-        match agent {
-            Some(address) => {
-                let words = self.options.language.say(phrase::TRANSCRIPT);
-                writeln!(self.out, "<p class=\"facts\"><a href=\"{address}\">{words}</a></p>")
-            }
+        match self.agent.zip(acts::agent_of(&result.text)) {
+            Some((write, id)) => write(id, self.language, &mut self.out),
             None => Ok(()),
         }
     }

@@ -31,11 +31,17 @@ fn from(name: &str) -> &'static [&'static str] {
     if name == "openai" { &["--from", "openai"] } else { &[] }
 }
 
-/// Returns a page without its folded parts.
+/// Returns a page without its folded parts, which may have folded parts themselves.
 fn unfolded(page: &str) -> String {
-    let mut parts = page.split("<details");
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    parts.for_each(|part| text.push_str(part.split_once("</details>").expect("an end").1));
+    let (mut text, mut depth) = (String::new(), 0);
+    for (index, part) in page.split("<details").enumerate() {
+        depth += usize::from(index > 0);
+        for (index, part) in part.split("</details>").enumerate() {
+            depth -= usize::from(index > 0);
+            text.push_str(if depth == 0 { part } else { "" });
+        }
+    }
+    assert_eq!(depth, 0, "each part ends");
     text
 }
 

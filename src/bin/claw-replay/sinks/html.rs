@@ -9,6 +9,7 @@ use crate::report::Report;
 use crate::transcript::OpenFile;
 use anyhow::Context;
 use clawutils::printable::{printable, printable_lines};
+use clawutils::show::agents::Agents;
 use clawutils::show::html::head;
 use clawutils::show::{self, Format, ShowOptions};
 use quick_xml::escape::escape;
@@ -85,7 +86,9 @@ impl Html {
         let mut file = ReportFile::create(&self.directory.join(PAGES).join(&name))?;
         let title = path.rsplit('/').next().unwrap_or(path);
         let (inputs, options) = ([transcript.input], ShowOptions::default());
-        if show::show(&inputs, title, Format::Html, &options, &mut file).is_err() {
+        if show::show(&inputs, title, &Agents::default(), Format::Html, &options, &mut file)
+            .is_err()
+        {
             return Ok(None);
         }
         file.finish().map(|()| Some(name))
