@@ -3,6 +3,7 @@
 
 mod copies;
 mod goclaw;
+mod llm;
 mod mcp;
 mod opencode;
 mod peers;

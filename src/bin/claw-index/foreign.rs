@@ -4,7 +4,7 @@
 //! missing or empty, the database is opened as immutable: otherwise SQLite would create files beside it.
 
 use crate::database::require_file;
-use crate::{goclaw, opencode};
+use crate::{goclaw, llm, opencode};
 use anyhow::Context;
 use clap::Args;
 use clawutils::cli::Output;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Write the sessions in the database of another program as records, for claw-session import
 #[derive(Debug, Args)]
 pub struct Records {
-    /// Database of GoClaw or opencode, opened for reading only
+    /// Database of GoClaw, opencode or llm, opened for reading only
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -66,9 +66,11 @@ impl Records {
         match () {
             () if has(&goclaw::TABLES) => goclaw::write(&database, out),
             () if has(&opencode::TABLES) => opencode::write(&database, out),
+            () if has(&llm::TABLES) => llm::write(&database, &tables, out),
             () => {
                 let name = self.file.display();
-                let text = format!("cannot read '{name}': not a database of GoClaw or opencode");
+                let text =
+                    format!("cannot read '{name}': not a database of GoClaw, opencode or llm");
                 fail(Exit::Data, text)
             }
         }

@@ -7,6 +7,7 @@ mod follow;
 mod foreign;
 mod goclaw;
 mod insert;
+mod llm;
 mod mcp;
 mod opencode;
 mod output;

@@ -1,4 +1,4 @@
-//! Reads the sessions in the database of GoClaw or opencode. It runs claw-index for this, so that claw-session needs no SQLite.
+//! Reads the sessions in the database of GoClaw, opencode or llm. It runs claw-index for this, so that claw-session needs no SQLite.
 
 use clawutils::cli::open_file;
 use clawutils::exit::Exit;
@@ -36,7 +36,7 @@ pub fn is_database(file: &Path) -> anyhow::Result<bool> {
 /// Returns the sessions in a database.
 ///
 /// # Errors
-/// Fails with 65 if it is not a database of GoClaw or opencode, and with 78 if claw-index is not installed.
+/// Fails with 65 if it is not a database of GoClaw, opencode or llm, and with 78 if claw-index is not installed.
 pub fn sessions(file: &Path) -> anyhow::Result<Vec<DatabaseSession>> {
     let name = file.display().to_string();
     let arguments = ["records".to_owned(), "--".to_owned(), name.clone()];

@@ -182,8 +182,8 @@ fn no_other_database_is_imported() {
         .expect("a table");
     sandbox.write("damaged.db", [b"SQLite format 3\0".as_slice(), &[7; 5000]].concat());
     for (name, why) in [
-        ("own.db", "cannot read 'own.db': not a database of GoClaw or opencode"),
-        ("other.db", "cannot read 'other.db': not a database of GoClaw or opencode"),
+        ("own.db", "cannot read 'own.db': not a database of GoClaw, opencode or llm"),
+        ("other.db", "cannot read 'other.db': not a database of GoClaw, opencode or llm"),
         ("damaged.db", "cannot read 'damaged.db': file is not a database"),
     ] {
         let run = session(&sandbox, &["import", name]).code(65).stdout("").stderr(contains(why));
