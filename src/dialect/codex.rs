@@ -17,6 +17,7 @@
 pub mod calls;
 mod history;
 pub mod item;
+mod title;
 
 use crate::dialect::Choice;
 use crate::dialect::source::SourceLine;
@@ -98,17 +99,19 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     let mut rollout = Rollout { begin: source.length - input.length, ..Rollout::default() };
     out.each_line(&mut |line, out| rollout.take(line, out))?;
     rollout.translate(&mut out);
-    rollout.write_title(&mut out)?;
+    rollout.write_title(input, &mut out)?;
     rollout.write(&mut out)?;
     out.finish(&rules::UNKNOWN_TYPE)
 }
 
 impl Rollout {
-    /// Writes the header again if the session has a name, which stands after it in the file.
-    fn write_title(&self, out: &mut Translation<'_>) -> anyhow::Result<()> {
-        let (Some(title), Some(place)) = (&self.title, self.header) else { return Ok(()) };
+    /// Writes the header again if the session has a name, which stands after it in the file or in another file.
+    fn write_title(&self, input: &Input, out: &mut Translation<'_>) -> anyhow::Result<()> {
+        let Some(place) = self.header else { return Ok(()) };
         if let Some(line) = out.reader().line(place)?
             && let (source, _, Some(meta)) = members(line)
+            && let id = meta.string("id").unwrap_or_default()
+            && let Some(title) = title::of(input, &id).as_ref().or(self.title.as_ref())
         {
             out.header(place, |out| header(&source, meta, Some(title), out));
         }
