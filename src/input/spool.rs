@@ -95,8 +95,12 @@ impl Spool {
     }
 }
 
-/// Creates a file without a name. If that fails, creates a file with a name and removes the name at once.
-fn unnamed(directory: &Path) -> io::Result<File> {
+/// Creates a file without a name, which disappears with the process. If that fails, creates a file with a name and removes the
+/// name at once.
+///
+/// # Errors
+/// Fails if neither can be done.
+pub fn unnamed(directory: &Path) -> io::Result<File> {
     unnamed_file(directory, PRIVATE).or_else(|_| {
         let path = directory.join(format!(".clawutils.{}.{directory:p}", std::process::id()));
         let mut options = OpenOptions::new();

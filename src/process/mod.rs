@@ -13,6 +13,7 @@ use family::ProcessFamily;
 pub use family::has_terminal;
 use signals::await_own_signal;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
@@ -134,7 +135,26 @@ pub fn run_program(
     input: Vec<u8>,
     until: Option<Instant>,
 ) -> anyhow::Result<EndedCommand> {
-    program.stdin(Stdio::piped()).stdout(Stdio::piped());
+    program.stdout(Stdio::piped());
+    run_with(program, name, input, until)
+}
+
+/// Runs a program without input, and with its standard output going to a file. Its standard error is kept in the result.
+///
+/// # Errors
+/// Fails if it cannot be started.
+pub fn run_to(program: &mut Command, name: &str, output: File) -> anyhow::Result<EndedCommand> {
+    program.stdout(output).stderr(Stdio::piped());
+    run_with(program, name, Vec::new(), None)
+}
+
+fn run_with(
+    program: &mut Command,
+    name: &str,
+    input: Vec<u8>,
+    until: Option<Instant>,
+) -> anyhow::Result<EndedCommand> {
+    program.stdin(Stdio::piped());
     let (mut child, family) =
         ProcessFamily::start(program).with_context(|| format!("cannot run '{name}'"))?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());

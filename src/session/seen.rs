@@ -7,7 +7,7 @@
 use super::index;
 use super::probe::Stamp;
 use crate::json::write::{Members, table};
-use crate::json::{Member, Object};
+use crate::json::{Member, Object, elements};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -19,8 +19,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct SeenFile {
     /// The state of the file.
     pub file: Stamp,
-    /// The id and the state of the session that was imported from it; `None` if it is not a transcript of another program.
-    pub session: Option<(String, Stamp)>,
+    /// The ids and the states of the sessions that were imported from it; none if it is not a transcript of another program.
+    pub sessions: Vec<(String, Stamp)>,
 }
 
 /// The files that were seen.
@@ -72,35 +72,27 @@ fn of_row(object: &Object<'_>) -> Option<SeenFile> {
     if object.string("version").as_deref() != Some(VERSION) {
         return None;
     }
-    let stamp = |names: [&str; 3]| {
-        let [size, modified, inode] = names.map(|name| object.number(name));
+    let stamp = |object: &Object<'_>| {
+        let [size, modified, inode] = ["size", "modified", "inode"].map(|name| object.number(name));
         Some(Stamp { size: size?, modified: modified?, inode: inode? })
     };
-    let session = match object.string("session") {
-        Some(id) => {
-            Some((id.into_owned(), stamp(["session_size", "session_modified", "session_inode"])?))
-        }
-        None => None,
+    let session = |raw: &str| {
+        let session = Object::parse(raw).ok()?;
+        Some((session.string("id")?.into_owned(), stamp(&session)?))
     };
-    Some(SeenFile { file: stamp(["size", "modified", "inode"])?, session })
+    let sessions = elements(object.get("sessions")?)?.into_iter().map(session);
+    Some(SeenFile { file: stamp(object)?, sessions: sessions.collect::<Option<_>>()? })
 }
 
 fn row(seen: &SeenFile) -> String {
-    let Stamp { size, modified, inode } = seen.file;
-    let row = Members::new()
-        .string("version", VERSION)
-        .number("size", size)
-        .number("modified", modified)
-        .number("inode", inode);
-    match &seen.session {
-        Some((id, Stamp { size, modified, inode })) => row
-            .string("session", id)
-            .number("session_size", *size)
-            .number("session_modified", *modified)
-            .number("session_inode", *inode),
-        None => row,
-    }
-    .into_json()
+    let stamp = |row: Members, stamp: &Stamp| {
+        let Stamp { size, modified, inode } = *stamp;
+        row.number("size", size).number("modified", modified).number("inode", inode)
+    };
+    let session =
+        |(id, state): &(String, Stamp)| stamp(Members::new().string("id", id), state).into_json();
+    let row = stamp(Members::new().string("version", VERSION), &seen.file);
+    row.list("sessions", seen.sessions.iter().map(session)).into_json()
 }
 
 #[cfg(test)]
@@ -113,14 +105,17 @@ mod tests {
         let (stamp, other) =
             (Stamp { size: 1, modified: 2, inode: 3 }, Stamp { size: 4, modified: 5, inode: 6 });
         let mut seen = Seen::read(directory.path());
-        let imported = SeenFile { file: stamp, session: Some(("x".to_owned(), other)) };
+        let imported = SeenFile {
+            file: stamp,
+            sessions: vec![("x".to_owned(), other), ("y".to_owned(), stamp)],
+        };
         seen.add(Path::new("/a\"b"), imported.clone());
-        seen.add(Path::new("/c"), SeenFile { file: stamp, session: None });
+        seen.add(Path::new("/c"), SeenFile { file: stamp, sessions: Vec::new() });
         seen.write();
         let seen = Seen::read(directory.path());
         assert_eq!(seen.find(Path::new("/a\"b"), stamp), Some(&imported));
         assert_eq!(seen.find(Path::new("/a\"b"), other), None);
-        assert_eq!(seen.find(Path::new("/c"), stamp).unwrap().session, None);
+        assert_eq!(seen.find(Path::new("/c"), stamp).unwrap().sessions, []);
         let path = directory.path().join("imports.json");
         let text = std::fs::read_to_string(&path).unwrap().replace(VERSION, "0.0.0");
         std::fs::write(&path, text).unwrap();

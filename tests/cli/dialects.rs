@@ -11,6 +11,7 @@ mod export;
 mod import;
 mod pi;
 mod targets;
+mod trees;
 
 use std::env;
 use std::fs;

@@ -1,11 +1,18 @@
-//! Reads the sessions in the database of GoClaw, opencode or llm. It runs claw-index for this, so that claw-session needs no SQLite.
+//! Reads the sessions in the database of GoClaw, opencode or llm. It runs claw-index for this, so that claw-session needs no
+//! SQLite. The records of all sessions go to a temporary file, so that a large database needs no memory.
 
+use anyhow::Context;
 use clawutils::cli::open_file;
 use clawutils::exit::Exit;
 use clawutils::input::Input;
+use clawutils::input::lines::Lines;
+use clawutils::input::rope::Rope;
+use clawutils::input::spool;
 use clawutils::json::Object;
-use clawutils::process::{self, ChildLimits};
+use clawutils::process;
+use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 
 /// The beginning of a SQLite database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -20,9 +27,6 @@ pub struct DatabaseSession {
     pub input: Input,
 }
 
-/// The program and the name of a session, and its records.
-type DatabaseText = (String, String, String);
-
 /// Returns true if a file is a SQLite database.
 ///
 /// # Errors
@@ -33,34 +37,63 @@ pub fn is_database(file: &Path) -> anyhow::Result<bool> {
     Ok(&begin[..count] == MAGIC)
 }
 
-/// Returns the sessions in a database.
+/// Returns true if there are changes to a database in the file of its write-ahead log.
+#[must_use]
+pub fn has_log(file: &Path) -> bool {
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).is_ok_and(|meta| meta.len() > 0)
+}
+
+/// Returns the sessions in a database. With `is_optional`, returns `None` for the database of another program.
 ///
 /// # Errors
 /// Fails with 65 if it is not a database of GoClaw, opencode or llm, and with 78 if claw-index is not installed.
-pub fn sessions(file: &Path) -> anyhow::Result<Vec<DatabaseSession>> {
+pub fn sessions(file: &Path, is_optional: bool) -> anyhow::Result<Option<Vec<DatabaseSession>>> {
     let name = file.display().to_string();
-    let arguments = ["records".to_owned(), "--".to_owned(), name.clone()];
-    let ended = process::run("claw-index", &arguments, Vec::new(), ChildLimits::default())?;
+    let records =
+        spool::unnamed(&std::env::temp_dir()).context("cannot create a temporary file")?;
+    let output = records.try_clone().context("cannot open the temporary file")?;
+    // The shell reports a program that is not installed.
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "exec claw-index records -- \"$1\"", "sh"]).arg(file);
+    let ended = process::run_to(&mut shell, "claw-index", output)?;
+    if is_optional && ended.exit() == Some(Exit::Data) {
+        return Ok(None);
+    }
+    std::io::stderr().write_all(&ended.stderr)?;
     if ended.exit() != Some(Exit::Done) {
         return Err(ended.failure("claw-index", &format!("cannot import '{name}'")));
     }
-    let text = String::from_utf8_lossy(&ended.stdout);
-    let mut sessions: Vec<DatabaseText> = Vec::new();
-    for line in text.split_inclusive('\n') {
-        let object = Object::parse(line.trim_end()).ok();
-        if let Some(header) = object.filter(|it| it.get("type") == Some("\"session\"")) {
-            let key = header.string("id").unwrap_or_default().into_owned();
-            let source = header.get("source").and_then(|source| Object::parse(source).ok());
-            let program = source.and_then(|source| Some(source.string("dialect")?.into_owned()));
-            sessions.push((program.unwrap_or_default(), key, String::new()));
-        }
-        if let Some((.., records)) = sessions.last_mut() {
-            records.push_str(line);
-        }
-    }
-    let input = |(program, key, records): DatabaseText| {
-        let input = Input::memory(&format!("{name} {key}"), records.into_bytes());
+    let input = Input::file(&name, records).context("cannot read the temporary file")?;
+    let headers = headers(&input)?;
+    let ends = headers.iter().skip(1).map(|(.., begin)| *begin).chain([input.length]);
+    let ends: Vec<u64> = ends.collect();
+    let session = |((program, key, begin), end): (Header, u64)| {
+        let mut records = Rope::new(vec![input.clone()]);
+        records.push(0, begin, end - begin);
+        let input = Input::rope(&format!("{name} {key}"), records);
         DatabaseSession { program, key, input }
     };
-    Ok(sessions.into_iter().map(input).collect())
+    Ok(Some(headers.into_iter().zip(ends).map(session).collect()))
+}
+
+/// The program and the name of a session, and the offset of its header.
+type Header = (String, String, u64);
+
+fn headers(input: &Input) -> anyhow::Result<Vec<Header>> {
+    let mut headers = Vec::new();
+    let mut lines = Lines::of(input);
+    while let Some(batch) = lines.batch()? {
+        for line in batch.flatten() {
+            let object = &line.object;
+            if object.get("type") == Some("\"session\"") {
+                let key = object.string("id").unwrap_or_default().into_owned();
+                let source = object.get("source").and_then(|source| Object::parse(source).ok());
+                let program = source.and_then(|it| Some(it.string("dialect")?.into_owned()));
+                headers.push((program.unwrap_or_default(), key, line.place.offset));
+            }
+        }
+    }
+    Ok(headers)
 }

@@ -124,34 +124,37 @@ impl Import {
         let Some(seen) = seen else {
             let sources = self.sources(&run.agent, file)?;
             run.outcomes.skipped += usize::from(sources.is_empty());
-            let ids = sources.iter().map(|source| self.session(run, source));
+            let ids = sources.into_iter().map(|source| self.session(run, &source));
             return ids.filter_map(|made| made.map(|(_, id)| id).transpose()).collect();
         };
         let path = full_path(file)?;
         let stamp = stamp(&path)?;
-        match seen.find(&path, stamp).map(|seen| &seen.session) {
-            Some(None) => {
-                run.outcomes.skipped += 1;
+        // The newest rows of a database are in another file.
+        let is_whole = !database::has_log(&path);
+        if let Some(seen) = seen.find(&path, stamp).filter(|_| is_whole) {
+            let known = run.known()?;
+            let is_same = |(id, session): &(String, Stamp)| {
+                known.find(id).is_some_and(|entry| entry.stamp == Some(*session))
+            };
+            if seen.sessions.iter().all(is_same) {
+                run.outcomes.skipped += usize::from(seen.sessions.is_empty());
+                run.outcomes.unchanged += seen.sessions.len();
                 return Ok(Vec::new());
             }
-            Some(Some((id, session))) => {
-                let entry = run.known()?.find(id);
-                if entry.is_some_and(|entry| entry.stamp == Some(*session)) {
-                    run.outcomes.unchanged += 1;
-                    return Ok(Vec::new());
-                }
-            }
-            None => {}
         }
-        let Some(source) = self.sources(&run.agent, file)?.pop() else {
-            run.outcomes.skipped += 1;
-            seen.add(&path, SeenFile { file: stamp, session: None });
-            return Ok(Vec::new());
-        };
-        let (entry, printed) = self.session(run, &source)?;
-        let session = Some((entry.id, self::stamp(&entry.path)?));
-        seen.add(&path, SeenFile { file: stamp, session });
-        Ok(printed.into_iter().collect())
+        let sources = self.sources(&run.agent, file)?;
+        run.outcomes.skipped += usize::from(sources.is_empty());
+        let (mut sessions, mut ids) = (Vec::new(), Vec::new());
+        for source in sources {
+            run.give_way()?;
+            let (entry, printed) = self.session(run, &source)?;
+            sessions.push((entry.id, self::stamp(&entry.path)?));
+            ids.extend(printed);
+        }
+        if is_whole {
+            seen.add(&path, SeenFile { file: stamp, sessions });
+        }
+        Ok(ids)
     }
 
     /// Returns the sessions in a file: that of a transcript, or all of a database.
@@ -159,7 +162,8 @@ impl Import {
         let path = full_path(file)?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let key = format!("{agent}:import:{stem}");
-        if self.all.is_some() || !database::is_database(file)? {
+        // With --all, only files whose names say so can be databases.
+        if self.all.is_some() && !has_name_of_database(file) || !database::is_database(file)? {
             let source = |input| Source { input, path, session: None, key };
             return Ok(self.open(file)?.map(source).into_iter().collect());
         }
@@ -170,7 +174,8 @@ impl Import {
             );
             return fail(Exit::Usage, text);
         }
-        let sources = database::sessions(file)?.into_iter().map(|session| {
+        let sessions = database::sessions(file, self.all.is_some())?.unwrap_or_default();
+        let sources = sessions.into_iter().map(|session| {
             let own = format!("{agent}:{}:{}", session.program, session.key);
             let key = if name::key(&own).is_ok() { own } else { key.clone() };
             let path = path.clone();
@@ -187,13 +192,8 @@ impl Import {
     ) -> anyhow::Result<(SessionEntry, Option<String>)> {
         let Source { input, path, session: name, .. } = source;
         let place = run.place;
-        for entry in run.known()?.of_file(path) {
+        for entry in run.known()?.of_file(path, name.as_deref()) {
             let session = String::from_utf8_lossy(&read_file(&entry.path)?).into_owned();
-            let header = session.lines().next().unwrap_or_default();
-            let own = import::source_of(header).and_then(|(_, session)| session);
-            if name.is_some() && own != *name {
-                continue;
-            }
             let id = Some(entry.id.clone());
             match import::update(input, &session)? {
                 Update::None => {
@@ -233,7 +233,7 @@ impl Import {
     fn new_session(
         &self,
         run: &mut Run<'_>,
-        Source { input, path, key, .. }: &Source,
+        Source { input, path, session, key }: &Source,
     ) -> anyhow::Result<SessionEntry> {
         let (now, ts) = clock()?;
         let SourceFacts { label, source } = SourceFacts::read(input, path)?;
@@ -249,7 +249,7 @@ impl Import {
             None => place.store.write(&header.path, &imported.text, &ts)?,
         }
         let entry = entry_of(new, header, now);
-        known.add(entry.clone(), path);
+        known.add(entry.clone(), path, session.as_deref());
         Ok(entry)
     }
 }
@@ -294,7 +294,15 @@ impl Outcomes {
     }
 }
 
-/// Returns the `.jsonl` and `.json` files in a directory and below it, sorted. Symbolic links are not followed.
+/// The ends of the names of databases.
+const DATABASES: [&str; 3] = ["db", "sqlite", "sqlite3"];
+
+fn has_name_of_database(file: &Path) -> bool {
+    file.extension().is_some_and(|it| DATABASES.iter().any(|own| it == *own))
+}
+
+/// Returns the `.jsonl` and `.json` files and the databases in a directory and below it, sorted. Symbolic links are not
+/// followed.
 fn find(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     // WalkDir would also accept a file, and return it.
     std::fs::read_dir(directory)
@@ -303,7 +311,8 @@ fn find(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     for entry in WalkDir::new(directory) {
         let entry = entry.map_err(|error| walk_error(error, directory))?;
         let is_json = entry.path().extension().is_some_and(|it| it == "jsonl" || it == "json");
-        if is_json && entry.file_type().is_file() {
+        let is_named = is_json || has_name_of_database(entry.path());
+        if is_named && entry.file_type().is_file() {
             files.push(entry.into_path());
         }
     }

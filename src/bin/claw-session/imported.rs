@@ -7,7 +7,7 @@
 use crate::place::SessionPlace;
 use clawutils::session::import::source_of;
 use clawutils::session::{SessionEntry, name};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -18,6 +18,9 @@ const TURN: Duration = Duration::from_secs(1);
 /// The most bytes of a header that are read.
 const HEADER: u64 = 64 * 1024;
 
+/// The indices of the sessions that were imported from a file, by their names in it, in order.
+type Names = BTreeMap<Option<String>, Vec<usize>>;
+
 /// The sessions of an agent, while an import holds the lock of its directory.
 pub struct Imported<'p> {
     place: &'p SessionPlace,
@@ -27,8 +30,9 @@ pub struct Imported<'p> {
     entries: Vec<SessionEntry>,
     /// The indices of the sessions by id.
     ids: HashMap<String, usize>,
-    /// The indices of the sessions by the file that each was imported from; `None` until they are needed.
-    by_file: Option<HashMap<String, Vec<usize>>>,
+    /// The indices of the sessions by the file that each was imported from, and the name of the session in it; `None`
+    /// until they are needed.
+    by_file: Option<HashMap<String, Names>>,
     keys: HashSet<String>,
     labels: HashSet<String>,
     /// For each key that was taken, the number of the newest session with the key.
@@ -84,25 +88,31 @@ impl<'p> Imported<'p> {
         self.list()
     }
 
-    /// Returns the sessions that were imported from `file`, the most recently active first.
-    pub fn of_file(&mut self, file: &Path) -> Vec<SessionEntry> {
+    /// Returns the sessions that were imported from `file`, the most recently active first; only those with this name in
+    /// the file, if there is one.
+    pub fn of_file(&mut self, file: &Path, name: Option<&str>) -> Vec<SessionEntry> {
         let Imported { entries, by_file, agent, .. } = self;
         let by_file = by_file.get_or_insert_with(|| {
             let prefixes =
                 ["import", "goclaw", "llm", "opencode"].map(|kind| format!("{agent}:{kind}:"));
             let is_import =
                 |entry: &SessionEntry| prefixes.iter().any(|it| entry.key.starts_with(it));
-            let mut by_file: HashMap<String, Vec<usize>> = HashMap::new();
+            let mut by_file: HashMap<String, Names> = HashMap::new();
             for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| is_import(entry)) {
                 let source = header(&entry.path).and_then(|header| source_of(&header));
-                if let Some((file, _)) = source {
-                    by_file.entry(file).or_default().push(index);
+                if let Some((file, name)) = source {
+                    by_file.entry(file).or_default().entry(name).or_default().push(index);
                 }
             }
             by_file
         });
-        let indices = by_file.get(&*file.to_string_lossy()).into_iter().flatten();
-        indices.map(|index| entries[*index].clone()).collect()
+        let Some(names) = by_file.get(&*file.to_string_lossy()) else { return Vec::new() };
+        let mut indices = match name {
+            Some(name) => names.get(&Some(name.to_owned())).cloned().unwrap_or_default(),
+            None => names.values().flatten().copied().collect(),
+        };
+        indices.sort_unstable();
+        indices.into_iter().map(|index| entries[index].clone()).collect()
     }
 
     /// Returns the session with this id, as it was listed.
@@ -132,14 +142,15 @@ impl<'p> Imported<'p> {
         }
     }
 
-    /// Adds a session that was just made from `file`.
-    pub fn add(&mut self, entry: SessionEntry, file: &Path) {
+    /// Adds a session that was just made from the session `name` in `file`.
+    pub fn add(&mut self, entry: SessionEntry, file: &Path, name: Option<&str>) {
         self.keys.insert(entry.key.clone());
         self.labels.insert(entry.label.clone());
         let index = self.entries.len();
         self.ids.insert(entry.id.clone(), index);
         if let Some(by_file) = &mut self.by_file {
-            by_file.entry(file.to_string_lossy().into_owned()).or_default().push(index);
+            let names = by_file.entry(file.to_string_lossy().into_owned()).or_default();
+            names.entry(name.map(str::to_owned)).or_default().push(index);
         }
         self.entries.push(entry);
     }
