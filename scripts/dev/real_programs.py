@@ -24,6 +24,12 @@ NAMES = {
     "claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "copilot": "Copilot CLI",
     "gemini-cli": "Gemini CLI", "opencode": "opencode", "pi": "pi",
 }
+# The name of each program in other places, such as ccusage, and its sessions below the home.
+PLACES = {
+    "claude-code": ("claude", ".claude/projects"), "codex": ("codex", ".codex/sessions"),
+    "copilot": ("copilot", ".copilot/session-state"), "gemini-cli": ("gemini", ".gemini/tmp"),
+    "opencode": ("opencode", ".local/share/opencode/opencode.db"), "pi": ("pi", ".pi/agent/sessions"),
+}
 NODE = "node@22"
 FIRST, SECOND, LAST = "Read the two files.", "Say more.", "Go on."
 SAID = [FIRST, "Both files are read.", SECOND, "It is said."]
@@ -33,7 +39,9 @@ SECONDS = 90
 def install(root, keys):
     run_npm(root / "node", NODE)
     for key in keys:
-        run_npm(root / key, "--ignore-scripts", PACKAGES[key])
+        # Without a version, npm takes one that its own Node.js can run.
+        package = PACKAGES[key]
+        run_npm(root / key, "--ignore-scripts", package if "@" in package[1:] else f"{package}@latest")
 
 
 def run_npm(place, *packages):
