@@ -1,14 +1,16 @@
 //! The bodies of the fuzz targets.
 //!
 //! Each public module is a target: its `run` takes bytes, and panics with a description of the law that is broken. The
-//! targets [`lines`], [`rebuild`] and [`scan`] take bytes unchanged, so any transcript is a seed; [`pair`] and
-//! [`dialect`] make a record from every two bytes, and [`stream`] reads settings from the first three.
+//! targets [`lines`], [`rebuild`] and [`scan`] take bytes unchanged, so any transcript is a seed; [`pair`], [`dialect`] and
+//! [`pi`] make a record from every two bytes, [`stream`] reads settings from the first three, and [`media`] from the first.
 //! The property tests include the same modules (tests/property/fuzz.rs), so the modules use `super::` instead of `crate::`.
 
 pub mod dialect;
 mod laws;
 pub mod lines;
+pub mod media;
 pub mod pair;
+pub mod pi;
 pub mod rebuild;
 pub mod scan;
 pub mod stream;

@@ -6,6 +6,10 @@ use clawutils::provider::reading::Reading;
 use clawutils::provider::refusal::{Failure, Rows};
 use serde_json::Value;
 
+/// The protocols, one of which the second byte selects.
+const PROTOCOLS: [Protocol; 5] =
+    [Protocol::Anthropic, Protocol::Chat, Protocol::Ollama, Protocol::Responses, Protocol::Gemini];
+
 /// Reads an answer in pieces. Returns its outcome, which is a reply or a failure, and the text that was shown.
 fn read(
     protocol: Protocol,
@@ -34,9 +38,10 @@ fn read(
 pub fn run(bytes: &[u8]) {
     let [at, how, status, body @ ..] = bytes else { return };
     let at = usize::from(*at) % (body.len() + 1);
-    let protocol = [Protocol::Anthropic, Protocol::Chat, Protocol::Ollama][usize::from(how % 3)];
     let kinds = ["text/event-stream", "application/x-ndjson", "application/json", ""];
-    let kind = kinds[usize::from(how / 3) % kinds.len()];
+    let (kind, protocol) =
+        (usize::from(*how) / PROTOCOLS.len(), usize::from(*how) % PROTOCOLS.len());
+    let (kind, protocol) = (kinds[kind % kinds.len()], PROTOCOLS[protocol]);
     let status = if status % 4 == 0 { 400 } else { 200 };
     let whole = read(protocol, status, kind, &[body]);
     let cut = read(protocol, status, kind, &[&body[..at], b"", &body[at..]]);

@@ -14,8 +14,12 @@ mod dialect;
 mod laws;
 #[path = "../../fuzz/src/lines.rs"]
 mod lines;
+#[path = "../../fuzz/src/media.rs"]
+mod media;
 #[path = "../../fuzz/src/pair.rs"]
 mod pair;
+#[path = "../../fuzz/src/pi.rs"]
+mod pi;
 #[path = "../../fuzz/src/rebuild.rs"]
 mod rebuild;
 #[path = "../../fuzz/src/scan.rs"]
@@ -29,14 +33,16 @@ mod view;
 type Target = fn(&[u8]);
 
 /// The targets that take arbitrary bytes, so that every transcript is a seed.
-const OF_BYTES: [(&str, Target); 4] = [
+const OF_BYTES: [(&str, Target); 5] = [
     ("lines", lines::run),
+    ("media", media::run),
     ("rebuild", rebuild::run),
     ("scan", scan::run),
     ("stream", stream::run),
 ];
 /// The targets that make records from every two bytes.
-const OF_PAIRS: [(&str, Target); 2] = [("dialect", dialect::run), ("pair", pair::run)];
+const OF_PAIRS: [(&str, Target); 3] =
+    [("dialect", dialect::run), ("pair", pair::run), ("pi", pi::run)];
 
 /// Panics if a law is broken.
 fn expect(law: Law) {
