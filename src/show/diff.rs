@@ -183,7 +183,8 @@ impl Common {
             let nothing = if self.is_all { phrase::ALL_SAME } else { phrase::NOTHING_SAME };
             return language.say(nothing).to_owned();
         }
-        let mut sizes = vec![language.count(self.turns, noun::TURN)];
+        let turns = (self.turns > 0).then(|| language.count(self.turns, noun::TURN));
+        let mut sizes: Vec<String> = turns.into_iter().collect();
         sizes.extend(self.within.map(|turn| language.with(phrase::PART_OF_TURN, &[&turn])));
         sizes.push(language.count(self.messages, noun::MESSAGE));
         sizes.extend((self.tokens > 0).then(|| language.count(self.tokens, noun::TOKEN)));

@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(name(""), "tool");
         assert_eq!(name(&"x".repeat(100)).len(), LONGEST);
         for (given, expected) in
-            [("{\"a\":\n 1}", r#"{"a": 1}"#), ("\"ls\"", r#"{"input":"\"ls\""}"#), ("", "{}")]
+            [("{\"a\":\n1}", r#"{"a": 1}"#), ("\"ls\"", r#"{"input":"\"ls\""}"#), ("", "{}")]
         {
             assert_eq!(input(given), expected, "{given}");
         }

@@ -142,7 +142,7 @@ mod tests {
             ("AxCz", "AxByCz", "2 | -/B -/y | C=C z=z"),
             ("Axy", "AxBz", "2 | A=A x=x y/- | -/B -/z"),
             ("Ax", "By", "0 | A/B x/y"),
-            ("x", "Ax", "0 | x/A -/x"),
+            ("x", "Ax", "0 | -/A x=x"),
         ] {
             assert_eq!(aligned(a, b), expected, "{a} {b}");
         }
