@@ -30,15 +30,16 @@ impl Agents {
     /// Finds the files of the subagents of a session, given the path of its file.
     #[must_use]
     pub fn of(session: &Path, choice: Choice) -> Agents {
-        let beside = session.parent().map(Path::to_owned);
+        // Also for a file in the current directory, whose path has no other part.
+        let beside = session.with_file_name(".");
         let inside = session.with_extension("").join("subagents");
-        let directories = [beside, Some(inside)].into_iter().flatten();
-        let files = directories.filter_map(|directory| fs::read_dir(directory).ok()).flatten();
+        let files = [beside, inside].into_iter().filter_map(|it| fs::read_dir(it).ok()).flatten();
         let id = |path: PathBuf| {
             let name = path.file_name()?.to_str()?;
             let id = name.strip_prefix("agent-")?.strip_suffix(".jsonl")?.to_owned();
-            let is_other = path != session && path.metadata().is_ok_and(|meta| meta.is_file());
-            is_other.then_some((id, path))
+            let is_other = path.file_name() != session.file_name();
+            let is_file = || path.metadata().is_ok_and(|meta| meta.is_file());
+            (is_other && is_file()).then_some((id, path))
         };
         let files = files.filter_map(|entry| id(entry.ok()?.path())).collect();
         Agents { files, choice }

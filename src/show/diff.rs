@@ -82,20 +82,17 @@ pub fn compare(
     options: &ShowOptions,
     out: &mut dyn Write,
 ) -> anyhow::Result<ShowNotes> {
+    if format == Format::Markdown {
+        return fail(Exit::Usage, "--diff writes text or html; choose one of them");
+    }
     let (comparison, notes) = Comparison::of(operands, options)?;
     let cannot = "cannot write '<stdout>'";
-    match format {
-        Format::Text => {
-            let mut writer = text::TextDiff::new(options, is_beside, out);
-            comparison.write(operands, options, &mut writer, cannot)?;
-        }
-        Format::Html => {
-            let mut writer = html::HtmlDiff::new(&comparison, options, out);
-            comparison.write(operands, options, &mut writer, cannot)?;
-        }
-        Format::Markdown => {
-            return fail(Exit::Usage, "--diff writes text or html; choose one of them");
-        }
+    if format == Format::Html {
+        let mut writer = html::HtmlDiff::new(&comparison, options, out);
+        comparison.write(operands, options, &mut writer, cannot)?;
+    } else {
+        let mut writer = text::TextDiff::new(options, is_beside, out);
+        comparison.write(operands, options, &mut writer, cannot)?;
     }
     let mut all = ShowNotes::default();
     notes.into_iter().for_each(|own| all.append(own));

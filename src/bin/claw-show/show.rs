@@ -50,7 +50,7 @@ impl ShowArgs {
         let name = operands.files.first().filter(|path| path.as_os_str() != "-");
         let name = name.and_then(|path| path.file_name()).unwrap_or("transcript".as_ref());
         let name = name.to_string_lossy();
-        let agents = self.agents(&operands.files);
+        let agents = self.agents(&operands.files, format);
         let show = |out: &mut dyn Write| show::show(&inputs, &name, &agents, format, &options, out);
         let notes = match &self.output {
             Some(path) => file::create(path, self.replace, show)?,
@@ -65,10 +65,10 @@ impl ShowArgs {
         Ok(Exit::Done)
     }
 
-    /// Finds the transcripts of subagents, if one file is shown.
-    fn agents(&self, files: &[PathBuf]) -> Agents {
+    /// Finds the transcripts of subagents, if one file is shown as a page.
+    fn agents(&self, files: &[PathBuf], format: Format) -> Agents {
         match files {
-            [file] if file.as_os_str() != "-" => {
+            [file] if format == Format::Html && file.as_os_str() != "-" => {
                 Agents::of(file, Choice { leaf: None, ..self.dialect.choice() })
             }
             _ => Agents::default(),

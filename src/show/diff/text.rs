@@ -120,9 +120,8 @@ impl<'o, W: Write> TextDiff<'o, W> {
 
 impl<W: Write> DiffWriter for TextDiff<'_, W> {
     fn header(&mut self, comparison: &Comparison<'_>) -> io::Result<()> {
-        for (side, name) in comparison.sides.iter().zip(NAMES) {
-            let index = usize::from(name != NAMES[0]);
-            self.rows(STYLES[index], "", &format!("{name} · {}", side.title()))?;
+        for ((side, name), style) in comparison.sides.iter().zip(NAMES).zip(STYLES) {
+            self.rows(style, "", &format!("{name} · {}", side.title()))?;
             let facts = side.facts(self.options);
             self.rows(style::DIM, "  ", &facts)?;
             let [all, after] = side.totals(self.options);

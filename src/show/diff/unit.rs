@@ -9,7 +9,6 @@ use crate::show::wording::Language;
 use crate::show::{Item, ShowNotes, ShowOptions, ShownEntry, ShownPart, words};
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
-use std::mem;
 use std::rc::Rc;
 
 /// The kind of a part.
@@ -171,7 +170,7 @@ impl<'r> Units<'r> {
 
     /// Returns the diagnostics so far, and clears them.
     pub fn notes(&mut self) -> ShowNotes {
-        let ShowNotes { findings, replaced } = mem::take(&mut self.walk.notes());
+        let ShowNotes { findings, replaced } = self.walk.notes();
         ShowNotes { findings: input::with_origins(self.inputs, findings), replaced }
     }
 }

@@ -72,6 +72,8 @@ fn audit_42_transcripts_of_subagents_are_folded_in_the_page_of_their_session() {
     ] {
         assert_eq!(page.matches(part).count(), count, "{part}\n{page}");
     }
+    let here = sandbox.sh("cd p && claw-show --format html --redact ../patterns s1.jsonl").assert();
+    assert_eq!(here.success().stdout_text(), page, "in the directory of the file");
     let place = |text: &str| page.find(text).expect("a part of the page");
     assert!(place("agentId: a77") < place("agent-a77-turn-1"), "after the result");
     assert!(place("agent-b88-turn-1") < place("Found"), "in the subagent that called it");
