@@ -16,7 +16,7 @@ use crate::record::content::Role;
 use crate::show::outcome::Outcome;
 use crate::show::walk::TranscriptWalk;
 use crate::show::{CallOutcome, Item, ShowNotes, ShowOptions, ShownEntry};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The form of an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +135,8 @@ struct OpenTurn {
     is_withdrawn: bool,
     /// True in a reply that broke off, which is left out.
     is_interrupted: bool,
+    /// Results that came before their calls, as in claw0's first format, by the ids of the calls.
+    early: HashMap<String, String>,
     left_out: LeftOut,
 }
 
@@ -191,7 +193,8 @@ impl OpenTurn {
             }
             Item::Call { id, name, input, .. } => {
                 let (name, input) = (tools::name(name), tools::input(input));
-                self.reply().calls.push(Call { id: id.clone(), name, input, result: None });
+                let result = self.early.remove(id);
+                self.reply().calls.push(Call { id: id.clone(), name, input, result });
             }
             Item::Result(result) => self.result(result),
             Item::Media { role: Role::User, media }
@@ -224,15 +227,19 @@ impl OpenTurn {
         &mut replies[last]
     }
 
-    /// Gives a call its result. Results without a call, and second results, are left out.
+    /// Gives a call its result. A second result is left out, and so is one whose call is not in the turn.
     fn result(&mut self, result: &CallOutcome) {
-        let mut calls = self.turn.replies.iter_mut().rev().flat_map(|reply| &mut reply.calls);
-        let Some(call) = calls.find(|call| call.id == result.id && call.result.is_none()) else {
-            return self.left_out.add("results without a call");
-        };
         let text = without_reminders(&result.text).unwrap_or_else(|| result.text.clone());
-        call.result = Some(if result.is_error { format!("{FAILED}{text}") } else { text });
+        let text = if result.is_error { format!("{FAILED}{text}") } else { text };
         result.media.iter().for_each(|_| self.left_out.add("files, and images outside prompts"));
+        let mut calls = self.turn.replies.iter_mut().rev().flat_map(|reply| &mut reply.calls);
+        match calls.find(|call| call.id == result.id) {
+            Some(call) if call.result.is_none() => call.result = Some(text),
+            Some(_) => {}
+            None => {
+                self.early.insert(result.id.clone(), text);
+            }
+        }
     }
 
     /// Returns what the turn is counted as if it is not accepted.

@@ -114,6 +114,28 @@ claw-session: 1 example with 2 turns
 }
 
 #[test]
+fn audit_42_a_result_before_its_call_and_a_retry_are_part_of_an_example() {
+    let sandbox = Sandbox::new();
+    let interrupted = line(&json!({"type": "assistant", "content": "I b", "interrupted": true}));
+    // claw0's first format has results before their calls. The reply that broke off was asked for again.
+    let text =
+        [user("List"), result("c1", "a"), call("c1"), interrupted, reply("Done.", "end_turn")];
+    sandbox.write("s.jsonl", text.concat());
+    let run = sandbox.cmd("claw-session").args(["export", "--to", "sharegpt", "s.jsonl"]).assert();
+    let example: Value = serde_json::from_str(&run.success().stdout_text()).expect("a line");
+    let values: Vec<&Value> = example["conversations"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .map(|it| &it["value"])
+        .collect();
+    assert_eq!(
+        values,
+        ["List", r#"{"name":"read_file","arguments":{"n":1,"path":"a"}}"#, "a", "Done."]
+    );
+}
+
+#[test]
 fn audit_42_words_of_programs_and_secrets_are_in_no_example() {
     let sandbox = Sandbox::new();
     let data =
@@ -217,6 +239,11 @@ fn audit_42_sessions_are_selected_by_label_and_by_a_query() {
             .code(2)
             .stdout("");
     }
+    // A session that cannot be read does not keep the others from being written.
+    let command = ["export", "--to", "openai-jsonl", "bad", "missing.jsonl", "good-1"];
+    let run = sandbox.cmd("claw-session").args(command).assert().code(74);
+    assert_eq!(run.stdout_text().lines().count(), 2, "{run}");
+    assert!(run.stderr_text().contains("missing.jsonl"), "{run}");
     sandbox.write("t.jsonl", user("no reply"));
     sandbox
         .cmd("claw-session")

@@ -4,7 +4,7 @@ use crate::place::SessionPlace;
 use crate::select::Selection;
 use anyhow::Context;
 use clawutils::cli::options::RedactArgs;
-use clawutils::cli::{Output, report};
+use clawutils::cli::{Output, diagnostics, open_transcript, report};
 use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
 use clawutils::session::export::{self, ExportForm, export};
@@ -80,73 +80,94 @@ impl Export {
         if self.content && !matches!(kind, Kind::Spans) {
             return fail(Exit::Usage, "--content is only for --to otel; omit it");
         }
-        let is_session = matches!(kind, Kind::Session(_));
-        if is_session && self.redact.redact.is_some() {
-            return fail(Exit::Usage, "--redact is only for examples and spans; omit it");
-        }
-        let inputs = match is_session {
-            true => vec![place.open(self.selection.only()?)?],
-            false => self.selection.open(place)?,
-        };
-        let options = ShowOptions { redact: self.redact.patterns()?, ..ShowOptions::default() };
-        match (kind, inputs) {
-            (Kind::Session(form), inputs) => session(place, inputs, form),
-            (Kind::Training(form), inputs) => examples(place, inputs, form, &options),
-            (Kind::Spans, inputs) => {
-                let mut out = Output::open();
-                for input in inputs {
-                    let notes = spans::write(&[input], self.content, &options, &mut out)?;
-                    report(place.log, &notes.findings, false)?;
+        let mut out = Output::open();
+        let exit = match kind {
+            Kind::Session(form) => {
+                if self.redact.redact.is_some() {
+                    return fail(Exit::Usage, "--redact is only for examples and spans; omit it");
                 }
-                out.finish()?;
-                Ok(Exit::Done)
+                session(place, self.selection.only()?, form, &mut out)?;
+                Exit::Done
+            }
+            Kind::Training(form) => self.examples(place, form, &mut out)?,
+            Kind::Spans => {
+                let options = self.options()?;
+                self.each(place, &mut |input| {
+                    let notes = spans::write(&[input], self.content, &options, &mut out)?;
+                    report(place.log, &notes.findings, false)
+                })?
+            }
+        };
+        out.finish()?;
+        Ok(exit)
+    }
+
+    fn options(&self) -> anyhow::Result<ShowOptions> {
+        Ok(ShowOptions { redact: self.redact.patterns()?, ..ShowOptions::default() })
+    }
+
+    /// Calls `write` with each selected session. If one cannot be read, the others are written, and the result is its
+    /// status.
+    fn each(
+        &self,
+        place: &SessionPlace,
+        write: &mut dyn FnMut(Input) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Exit> {
+        let paths = self.selection.paths(place)?;
+        let mut exit = Exit::Done;
+        for path in &paths {
+            match open_transcript(path) {
+                Ok(input) => write(input)?,
+                Err(error) if paths.len() > 1 => {
+                    let own = diagnostics::report("claw-session", &error);
+                    exit = if exit == Exit::Done { own } else { exit };
+                }
+                Err(error) => return Err(error),
             }
         }
+        Ok(exit)
+    }
+
+    /// Writes sessions as examples, and reports what is left out.
+    fn examples(
+        &self,
+        place: &SessionPlace,
+        form: training::Form,
+        out: &mut Output,
+    ) -> anyhow::Result<Exit> {
+        let options = self.options()?;
+        let (mut left_out, mut examples, mut turns) = (training::LeftOut::default(), 0, 0);
+        let exit = self.each(place, &mut |input| {
+            let (example, notes) = training::example(&[input], form, &options)?;
+            report(place.log, &notes.findings, false)?;
+            left_out.append(&example.left_out);
+            examples += usize::from(!example.line.is_empty());
+            turns += example.turns;
+            out.write_all(example.line.as_bytes()).context("cannot write '<stdout>'")
+        })?;
+        out.flush().context("cannot write '<stdout>'")?;
+        left_out.lines().iter().for_each(|line| place.log.note(line));
+        if examples == 0 {
+            return fail(Exit::Data, "cannot export examples: no turn is accepted");
+        }
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let (one, other) = (plural(examples), plural(turns));
+        place.log.note(&format!("{examples} example{one} with {turns} turn{other}"));
+        Ok(exit)
     }
 }
 
 /// Writes a session in the form of another program.
-fn session(place: &SessionPlace, inputs: Vec<Input>, form: ExportForm) -> anyhow::Result<Exit> {
-    let directory = std::env::current_dir().context("cannot find the current directory")?;
-    let mut out = Output::open();
-    for input in inputs {
-        let exported = export(input, form, &directory.to_string_lossy(), 0)?;
-        note_losses(place, &exported);
-        out.write_all(exported.text.as_bytes()).context("cannot write '<stdout>'")?;
-    }
-    out.finish()?;
-    Ok(Exit::Done)
-}
-
-/// Writes sessions as examples, and reports what is left out.
-fn examples(
+fn session(
     place: &SessionPlace,
-    inputs: Vec<Input>,
-    form: training::Form,
-    options: &ShowOptions,
-) -> anyhow::Result<Exit> {
-    let mut out = Output::open();
-    let (mut left_out, mut examples, mut turns) = (training::LeftOut::default(), 0, 0);
-    for input in inputs {
-        let (example, notes) = training::example(&[input], form, options)?;
-        report(place.log, &notes.findings, false)?;
-        left_out.append(&example.left_out);
-        examples += usize::from(!example.line.is_empty());
-        turns += example.turns;
-        out.write_all(example.line.as_bytes()).context("cannot write '<stdout>'")?;
-    }
-    out.finish()?;
-    left_out.lines().iter().for_each(|line| place.log.note(line));
-    if examples == 0 {
-        return fail(Exit::Data, "cannot export examples: no turn is accepted");
-    }
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
-    place.log.note(&format!(
-        "{examples} example{} with {turns} turn{}",
-        plural(examples),
-        plural(turns)
-    ));
-    Ok(Exit::Done)
+    name: &str,
+    form: ExportForm,
+    out: &mut Output,
+) -> anyhow::Result<()> {
+    let directory = std::env::current_dir().context("cannot find the current directory")?;
+    let exported = export(place.open(name)?, form, &directory.to_string_lossy(), 0)?;
+    note_losses(place, &exported);
+    out.write_all(exported.text.as_bytes()).context("cannot write '<stdout>'")
 }
 
 /// Reports the parts of a session that the other program does not get.

@@ -1,9 +1,7 @@
 //! Selects sessions by name, by label, and with a query of the index.
 
 use crate::place::SessionPlace;
-use clawutils::cli::open_transcript;
 use clawutils::exit::{Error, Exit, fail};
-use clawutils::input::Input;
 use clawutils::json::{self, Object};
 use clawutils::process::{self, ChildLimits};
 use glob::Pattern;
@@ -40,20 +38,12 @@ impl Selection {
         }
     }
 
-    /// Opens the selected sessions, each once: those that are named, those with the label, and those of the query.
+    /// Returns the paths of the selected sessions, each once: those that are named, those with the label, and those of the
+    /// query.
     ///
     /// # Errors
-    /// Fails with 1 if none is selected or a name is not found, with 2 if nothing selects, and with 74 or 77 if one cannot
-    /// be read.
-    pub fn open(&self, place: &SessionPlace) -> anyhow::Result<Vec<Input>> {
-        let paths = self.paths(place)?;
-        if paths.is_empty() {
-            return fail(Exit::Failed, "no session is selected; see claw-session list");
-        }
-        paths.iter().map(|path| open_transcript(path)).collect()
-    }
-
-    fn paths(&self, place: &SessionPlace) -> anyhow::Result<Vec<PathBuf>> {
+    /// Fails with 1 if none is selected or a name is not found, and with 2 if nothing selects or the query is invalid.
+    pub fn paths(&self, place: &SessionPlace) -> anyhow::Result<Vec<PathBuf>> {
         let Selection { names, label, query } = self;
         if names.is_empty() && label.is_none() && query.is_none() {
             return fail(Exit::Usage, "no session is named; name one, or give --label or --query");
@@ -74,6 +64,9 @@ impl Selection {
             paths.extend(found(place, query)?);
         }
         paths.retain(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
+        if paths.is_empty() {
+            return fail(Exit::Failed, "no session is selected; see claw-session list");
+        }
         Ok(paths)
     }
 }
