@@ -5,7 +5,8 @@ claude-code\t'Project files of Claude Code'
 codex\t'Rollout files of Codex CLI'
 openai\t'Messages for OpenAI\'s API or a compatible one'
 gemini\t'Contents for Gemini\'s API'
-gemini-cli\t'Chats of Gemini CLI'"
+gemini-cli\t'Chats of Gemini CLI'
+copilot\t'Sessions of GitHub Copilot CLI'"
 complete -c claw-check -l leaf -d 'In a transcript of another program that has branches, read the branch that ends with record ID' -r -f
 complete -c claw-check -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
 json\t'One JSON object per diagnostic'"

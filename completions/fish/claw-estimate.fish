@@ -5,7 +5,8 @@ claude-code\t'Project files of Claude Code'
 codex\t'Rollout files of Codex CLI'
 openai\t'Messages for OpenAI\'s API or a compatible one'
 gemini\t'Contents for Gemini\'s API'
-gemini-cli\t'Chats of Gemini CLI'"
+gemini-cli\t'Chats of Gemini CLI'
+copilot\t'Sessions of GitHub Copilot CLI'"
 complete -c claw-estimate -l leaf -d 'In a transcript of another program that has branches, read the branch that ends with record ID' -r -f
 complete -c claw-estimate -l system -d 'File with the system prompt' -r -F
 complete -c claw-estimate -l tools -d 'File with a JSON array of tool definitions, or directory of tools' -r -F
