@@ -62,6 +62,29 @@ impl From<ServiceError> for Failure {
     }
 }
 
+impl Failure {
+    /// Returns the reason as text. `status` is that of the server, if it ended by itself.
+    fn text(self, status: Option<ExitStatus>, start_timeout: Duration) -> String {
+        match self {
+            Failure::Late => {
+                let limit = start_timeout.as_secs_f64();
+                format!("it did not answer in {limit} seconds; see --start-timeout")
+            }
+            Failure::Start(error) => match *error {
+                ClientInitializeError::ConnectionClosed(_) => closed(status),
+                ClientInitializeError::JsonRpcError(error) => refused(&error),
+                error => format!("it is not a server of the Model Context Protocol: {error}"),
+            },
+            Failure::Request(error) => match error {
+                ServiceError::TransportClosed => closed(status),
+                ServiceError::McpError(error) => refused(&error),
+                error => error.to_string(),
+            },
+            Failure::Answer(why) => why,
+        }
+    }
+}
+
 impl Server {
     /// Starts a server, with this environment or that of this program.
     ///
@@ -135,27 +158,13 @@ impl Server {
         // This closes the pipes.
         drop(runtime);
         let status = command.end(GRACE);
-        let why = match answer {
+        let failure = match answer {
             Ok(answer) => return Ok(answer),
-            Err(Failure::Late) => {
-                let limit = start_timeout.as_secs_f64();
-                format!("it did not answer in {limit} seconds; see --start-timeout")
-            }
-            Err(Failure::Start(error)) => match *error {
-                ClientInitializeError::ConnectionClosed(_) => closed(status),
-                ClientInitializeError::JsonRpcError(error) => refused(&error),
-                error => format!("it is not a server of the Model Context Protocol: {error}"),
-            },
-            Err(Failure::Request(error)) => match error {
-                ServiceError::TransportClosed => closed(status),
-                ServiceError::McpError(error) => refused(&error),
-                error => error.to_string(),
-            },
-            Err(Failure::Answer(why)) => why,
+            Err(failure) => failure.text(status, start_timeout),
         };
         let said = stderr.recv_timeout(GRACE).unwrap_or_default();
         let said = if said.is_empty() { said } else { format!("; it wrote: {said}") };
-        let why = format!("cannot use the server '{name}': {}{said}", answer::cut(&why));
+        let why = format!("cannot use the server '{name}': {}{said}", answer::cut(&failure));
         Err(Error::new(Exit::Unavailable, why).into())
     }
 }
