@@ -1,7 +1,7 @@
 //! Compares two sessions, or two forks of one, and shows them side by side from where they part.
 //!
-//! Both are read twice. The first time, the parts of each session ([`unit`]) become hashes, and the sessions are aligned
-//! ([`align`]). The second time, the parts are shown pair by pair, so that the sessions are never in memory as a whole.
+//! Both are read twice. The first time, the parts of each session (`unit`) become hashes, and the sessions are aligned
+//! (`align`). The second time, the parts are shown pair by pair, so that the sessions are never in memory as a whole.
 
 mod align;
 mod html;
