@@ -334,7 +334,7 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
     fn planned(&self, at: usize) -> CutPlan {
         let CutChoice { task, before, .. } = *self;
         let covered = &task.messages[..at];
-        let earlier = covered.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
+        let earlier = covered.iter().find_map(|m| m.meta.as_ref()?.summary.as_deref());
         let mut pinned = earlier.map(|summary| summary.pinned.clone()).unwrap_or_default();
         let is_pinned = |message: &Message<'_>| message.meta.as_ref().is_some_and(|meta| meta.pin);
         pinned.extend(covered.iter().filter(|m| is_pinned(m)).map(pinned_text));

@@ -81,7 +81,8 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
 
     pub(super) fn summary(&mut self, compaction: &EffectiveCompaction) {
         let mut message = summary::message(&compaction.summary);
-        let (id, summary) = (Id::from(compaction.id.as_str()), Some(compaction.summary.clone()));
+        let id = Id::from(compaction.id.as_str());
+        let summary = Some(Box::new(compaction.summary.clone()));
         message.meta = Some(Box::new(Meta { id: id.clone(), summary, ..Meta::default() }));
         self.open = Some(message);
         self.after_summary = Some(id);

@@ -39,7 +39,7 @@ pub struct Meta {
     /// The records of the other blocks; see [`Meta::origin_of`].
     pub sources: Vec<BlockSource>,
     /// In the message of a compaction: its summary.
-    pub summary: Option<Summary>,
+    pub summary: Option<Box<Summary>>,
     /// In the first message: the newest checkpoint.
     pub checkpoint: Option<Box<LatestCheckpoint>>,
     /// In the first message: the factor by which to correct our token estimates. It comes from a provider's count that
@@ -95,7 +95,7 @@ impl Meta {
             pin: object.is_true("pin"),
             results: results::parse(&object)?,
             sources: sources::parse(&object)?,
-            summary: object.get("compaction").map(Summary::parse).transpose()?,
+            summary: object.get("compaction").map(Summary::parse).transpose()?.map(Box::new),
             checkpoint: object
                 .get("checkpoint")
                 .map(LatestCheckpoint::parse)
@@ -171,13 +171,13 @@ mod tests {
                 BlockSource { at: 1, record: "a".into(), block: 0 },
                 BlockSource { at: 2, record: "b".into(), block: 4 },
             ],
-            summary: Some(Summary {
+            summary: Some(Box::new(Summary {
                 text: "s".into(),
                 kept_user: vec!["u".into()],
                 turns: 3,
                 tokens_after: Some(9),
                 ..Summary::default()
-            }),
+            })),
             checkpoint: Some(Box::default()),
             scale: Some(Scale::new(7, 9, Basis::new("claude/2"))),
         };

@@ -169,7 +169,7 @@ fn before(
         && let Some(meta) = &mut first.meta
         && let Some(better) = summaries.better(&meta.id)
     {
-        meta.summary = Some(better.clone());
+        meta.summary = Some(Box::new(better.clone()));
         first.content = summary::message(better).content;
     }
     Ok(messages)

@@ -313,7 +313,7 @@ impl<'s> Simulation<'s> {
 fn mark_summary(opening: &mut [Message<'static>], planned: &CutPlan, text: &str) {
     let id = Id::from("summary");
     for (at, message) in opening.iter_mut().enumerate() {
-        let summary = (at == 0).then(|| planned.summary(text));
+        let summary = (at == 0).then(|| Box::new(planned.summary(text)));
         message.meta = Some(Box::new(Meta { id: id.clone(), summary, ..Meta::default() }));
     }
 }
