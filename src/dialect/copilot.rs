@@ -22,6 +22,7 @@ use crate::input::Input;
 use crate::input::origin::SourcePlace;
 use crate::json;
 use crate::json::outline::Value;
+use crate::json::write::Members;
 use crate::usage::Counts;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -299,7 +300,7 @@ impl Session {
         parts.extend(text.map(ReplyPart::text));
         parts.extend(data.list("toolRequests").filter(|it| it.is_object()).map(|call| {
             let text = call.quoted("arguments");
-            let input = text.map(|text| Cow::Owned(["{\"input\":", text, "}"].concat()));
+            let input = text.map(|text| Members::new().raw("input", text).into_json().into());
             let object = || call.object("arguments").map_or("{}", Value::text).into();
             ReplyPart::Call {
                 id: call.quoted("toolCallId").unwrap_or("\"\"").into(),
