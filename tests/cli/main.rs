@@ -56,6 +56,8 @@ mod house;
 #[cfg(feature = "http")]
 mod hostile_servers;
 #[cfg(feature = "http")]
+mod own_guard;
+#[cfg(feature = "http")]
 mod own_summary;
 #[cfg(feature = "index")]
 mod index;

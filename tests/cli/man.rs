@@ -685,6 +685,13 @@ pub struct Example {
     pub prints: Vec<String>,
 }
 
+/// Returns the commands in the examples of a page.
+#[cfg(feature = "http")]
+pub fn commands_of(file: &str) -> Vec<Example> {
+    let page = pages().into_iter().find(|page| page.file == file).expect("a page with this name");
+    commands_in(&page.section("EXAMPLES"))
+}
+
 /// Returns the commands in the literal displays of a section.
 fn commands_in(section: &[&str]) -> Vec<Example> {
     let mut lines = Vec::new();
