@@ -234,6 +234,86 @@ fn links_and_references_to_pages_have_a_target() {
     assert_no_complaints(&wrong);
 }
 
+/// Returns the paragraphs, list items and table rows of a Markdown text.
+fn items(text: &str) -> Vec<String> {
+    let mut items = vec![String::new()];
+    for line in text.lines() {
+        if line.is_empty() || line.starts_with("- ") || line.starts_with('|') {
+            items.push(String::new());
+        }
+        let last = items.last_mut().expect("one at least");
+        last.push_str(line);
+        last.push(' ');
+    }
+    items.into_iter().map(|item| item.trim().to_owned()).collect()
+}
+
+/// Returns the figures in a Markdown text, except those in the targets of links.
+fn figures(text: &str) -> Vec<String> {
+    let shown: String =
+        text.split("](").map(|part| part.split_once(')').map_or(part, |(_, rest)| rest)).collect();
+    let words = shown.split(|c: char| !c.is_ascii_digit() && c != '.' && c != ',');
+    let words = words.map(|word| word.trim_matches(['.', ',']).to_owned());
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+/// Returns the rows of docs/why.md that count what each program does with the damage in docs/repair.md.
+fn counts_of_outcomes() -> Vec<String> {
+    const OUTCOMES: [(&str, &str); 6] = [
+        ("is refused, each time", "refused: "),
+        ("is refused, and tries again without the block, in each turn", "refused, then tries"),
+        ("forgets a part of the conversation", "forgets "),
+        ("does not resume", "does not resume"),
+        ("goes on", "goes on"),
+        ("cannot have the damage", "cannot occur"),
+    ];
+    let page = read("docs/repair.md");
+    let table = page.split("-->\n").nth(1).expect("the table");
+    let cells = |row: &str| row.split(" | ").map(str::to_owned).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> =
+        table.lines().filter(|row| row.starts_with("| ")).map(cells).collect();
+    let (head, rows) = rows.split_first().expect("a table");
+    let programs = 1..head.len() - 2;
+    let titles = format!("of {} kinds of damage, the program", rows.len());
+    let row = |title: &str, cells: Vec<String>| format!("| {title} | {} |", cells.join(" | "));
+    let mut counts = vec![row(&titles, head[programs.clone()].to_vec())];
+    for (title, begin) in OUTCOMES {
+        let count = |program: usize| {
+            rows.iter().filter(|row| row[program].starts_with(begin)).count().to_string()
+        };
+        counts.push(row(title, programs.clone().map(count).collect()));
+    }
+    counts
+}
+
+/// A figure in docs/why.md must be on one of the pages that its paragraph, list item or row links.
+#[test]
+fn the_figures_of_docs_why_are_on_the_pages_that_it_links() {
+    let (page, counts) = (read("docs/why.md"), counts_of_outcomes());
+    let absent = counts.iter().filter(|row| !page.lines().any(|line| line == *row));
+    let mut wrong: Vec<String> = absent.map(|row| format!("docs/why.md lacks: {row}")).collect();
+    let mut checked = 0;
+    for item in items(&page).into_iter().filter(|item| !counts.contains(item)) {
+        let without_sections = item.replace("(1)", "").replace("(7)", "");
+        let figures = figures(&without_sections);
+        let links = links(&item);
+        let is_own = |link: &&&str| !link.contains("://");
+        let pages: Vec<String> =
+            links.iter().filter(is_own).map(|link| read(&format!("docs/{link}"))).collect();
+        if links.is_empty() && !figures.is_empty() {
+            wrong.push(format!("docs/why.md: no page for {figures:?} in: {item}"));
+        }
+        if !pages.is_empty() {
+            checked += figures.len();
+            let unknown =
+                figures.iter().filter(|own| !pages.iter().any(|page| page.contains(*own)));
+            wrong.extend(unknown.map(|own| format!("docs/why.md: {own} is not on {links:?}")));
+        }
+    }
+    assert_no_complaints(&wrong);
+    assert!(checked > 15, "only {checked} figures");
+}
+
 /// Returns the file names of manual pages that `text` refers to, as in `claw-record(5)`, but that do not exist.
 fn unknown_pages(text: &str) -> impl Iterator<Item = String> {
     let is_name = |c: char| c.is_ascii_lowercase() || c == '-' || c.is_ascii_digit();
