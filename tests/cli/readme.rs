@@ -292,6 +292,8 @@ fn the_figures_of_docs_why_are_on_the_pages_that_it_links() {
     let (page, counts) = (read("docs/why.md"), counts_of_outcomes());
     let absent = counts.iter().filter(|row| !page.lines().any(|line| line == *row));
     let mut wrong: Vec<String> = absent.map(|row| format!("docs/why.md lacks: {row}")).collect();
+    let kinds = counts[0].split(',').next().unwrap_or_default().trim_start_matches("| of ");
+    wrong.extend((!readme().contains(kinds)).then(|| format!("README.md lacks: {kinds}")));
     let mut checked = 0;
     for item in items(&page).into_iter().filter(|item| !counts.contains(item)) {
         let without_sections = item.replace("(1)", "").replace("(7)", "");

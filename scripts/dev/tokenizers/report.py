@@ -59,7 +59,7 @@ def row(name, kinds, stress, files):
 
 
 def page(cache, texts, program, session):
-    """Returns the page, and the short table in the README. `session` is the table of a real session."""
+    """Returns the page. `session` is the table of a real session."""
     held = [(index, text) for index, text in enumerate(texts) if text["half"] == "held"]
     begins = numpy.concatenate([[0], numpy.cumsum([len(text["text"]) for text in texts])])[:-1]
     counts = {name: numpy.add.reduceat(counters.starts_of(cache, name).astype(float), begins) * counters.SCALE.get(name, 1)
@@ -67,14 +67,12 @@ def page(cache, texts, program, session):
     counts["unknown"] = counters.largest(counts)
     chosen = [text for _, text in held]
     quarter = [max(1, -(-len(text["text"]) // 4)) for text in chosen]
-    ours, theirs, worst, short, by_kind = [], [], [], [], collections.defaultdict(dict)
+    ours, theirs, worst, by_kind = [], [], [], collections.defaultdict(dict)
     for name, model in MODELS.items():
         counted = [max(1, counts[name][index]) for index, _ in held]
         kinds, stress, files = errors(chosen, estimates(program, [text["text"] for text in chosen], model), counted)
-        others = errors(chosen, quarter, counted)
         ours.append(row(name, kinds, stress, files))
-        theirs.append(row(name, *others))
-        short.append(short_row(name, kinds, files, others))
+        theirs.append(row(name, *errors(chosen, quarter, counted)))
         worst += [f"| {name} | {listed(sorted(kinds.items(), key=lambda item: item[1]))} |"]
         for kind, value in kinds.items():
             by_kind[kind][name] = value
@@ -88,24 +86,12 @@ def page(cache, texts, program, session):
     text = PAGE
     for key, value in numbers.items():
         text = text.replace("{" + key + "}", str(value))
-    return text, "\n".join([SHORT_HEAD, *short])
-
-
-def short_row(name, kinds, files, others):
-    """Returns a row of the table in the README: our errors, the kind with the largest one, and those of the simple rule."""
-    worst = max(kinds, key=lambda kind: abs(kinds[kind]))
-    spread = lambda kinds, files: [statistics.median(kinds.values()), *numpy.percentile(files, [5, 95])]
-    cells = [f"{100 * value:+.0f} %" for value in (*spread(kinds, files), *spread(others[0], others[2]))]
-    return f"| {name} | {' | '.join(cells[:3])} | {worst} {100 * kinds[worst]:+.0f} % | {' | '.join(cells[3:])} |"
+    return text
 
 
 def listed(ordered):
     return ", ".join(f"{kind} {100 * value:+.0f} %" for kind, value in ordered[:3] + ordered[-3:])
 
-
-SHORT_HEAD = """\
-| family | median | p5 | p95 | worst kind | len/4: median | p5 | p95 |
-|---|---|---|---|---|---|---|---|"""
 
 PAGE = """\
 # How accurate the estimates are
