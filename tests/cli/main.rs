@@ -91,7 +91,7 @@ mod progress;
 mod protocols;
 mod provider;
 mod rebuild;
-#[cfg(feature = "http")]
+#[cfg(all(feature = "http", feature = "index"))]
 mod readme;
 mod recall;
 #[cfg(feature = "http")]
