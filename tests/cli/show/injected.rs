@@ -16,6 +16,20 @@ const WORDS: [(&str, &str); 6] = [
     ("Исправь сумму в корзине", "покажи сумму"),
     ("Corrige le total du panier", "montre le total"),
 ];
+/// The sessions of each program, and logs of requests.
+const SESSIONS: [&str; 11] = [
+    "claude-code",
+    "claude-code-titled",
+    "claw0",
+    "codex",
+    "codex-old",
+    "copilot",
+    "gemini",
+    "gemini-cli",
+    "openai",
+    "openclaw",
+    "pi",
+];
 /// The word that all text of programs in the sessions has.
 const ADDED: &str = "ADDED";
 
@@ -28,7 +42,11 @@ fn session(name: &str, (prompt, typed): (&str, &str)) -> String {
 
 /// Returns the options for reading a session whose program cannot be detected.
 fn from(name: &str) -> &'static [&'static str] {
-    if name == "openai" { &["--from", "openai"] } else { &[] }
+    match name {
+        "gemini" => &["--from", "gemini"],
+        "openai" => &["--from", "openai"],
+        _ => &[],
+    }
 }
 
 /// Returns a page without its folded parts, which may have folded parts themselves.
@@ -54,7 +72,7 @@ fn between<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
 #[test]
 fn audit_42_nothing_that_a_program_added_is_shown_outside_folds_in_six_languages() {
     let sandbox = Sandbox::new();
-    for name in ["claude-code", "claude-code-titled", "codex", "codex-old", "pi", "openai"] {
+    for name in SESSIONS {
         for words @ (prompt, typed) in WORDS {
             sandbox.write("s.jsonl", session(name, words));
             let show = |format: &str| {
@@ -107,9 +125,15 @@ fn audit_42_a_fold_names_what_the_program_added() {
 #[test]
 fn audit_42_a_turn_begins_with_the_words_of_a_person() {
     let sandbox = Sandbox::new();
-    for (name, turns) in [("claude-code", 4), ("codex", 3), ("codex-old", 2), ("pi", 2)] {
+    for name in SESSIONS {
+        let turns = match name {
+            "claude-code" | "claude-code-titled" => 4,
+            "codex" => 3,
+            _ => 2,
+        };
         sandbox.write("s.jsonl", session(name, WORDS[0]));
-        let page = sandbox.cmd("claw-show").args(["--format", "html", "s.jsonl"]).assert();
+        let cmd = sandbox.cmd("claw-show").args(["--format", "html", "s.jsonl"]);
+        let page = cmd.args(from(name)).assert();
         let found = page.stdout_text().matches("<section class=\"turn\"").count();
         assert_eq!(found, turns, "{name}:\n{page}");
     }
