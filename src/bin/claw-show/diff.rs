@@ -1,7 +1,8 @@
 //! Runs `claw-show --diff`: compares two sessions, or two branches of one.
 
 use crate::args::ShowArgs;
-use crate::{file, show};
+use crate::file;
+use crate::notes::report_notes;
 use clawutils::cli::{
     DialectArgs, Log, Operands, Output, open_file, progress, read_stdin, stdin_name,
 };
@@ -38,7 +39,7 @@ pub fn run(args: &ShowArgs, operands: &Operands, log: Log) -> anyhow::Result<Exi
             notes
         }
     };
-    show::report_notes(log, &notes)?;
+    report_notes(log, &notes)?;
     Ok(Exit::Done)
 }
 

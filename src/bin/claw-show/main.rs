@@ -4,6 +4,7 @@ mod args;
 mod bill;
 mod diff;
 mod file;
+mod notes;
 mod show;
 mod site;
 

@@ -1,16 +1,17 @@
 //! Runs `claw-show`: shows, follows or compares transcripts, makes a site of them, or renders Markdown.
 
 use crate::args::ShowArgs;
+use crate::notes::report_notes;
 use crate::{bill, diff, file, site};
 use anyhow::Context;
-use clawutils::cli::{Log, Operands, Output, open_stdin, progress, report};
+use clawutils::cli::{Log, Operands, Output, open_stdin, progress};
 use clawutils::dialect::Choice;
 use clawutils::exit::{Exit, fail};
 use clawutils::show::agents::Agents;
 use clawutils::show::follow::{Follow, FollowEvent};
 use clawutils::show::render::MarkdownLayout;
 use clawutils::show::stream::Stream;
-use clawutils::show::{self, Format, ShowNotes, ShowOptions};
+use clawutils::show::{self, Format, ShowOptions};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -123,13 +124,6 @@ impl ShowArgs {
             }
         }
     }
-}
-
-/// Reports the diagnostics.
-pub fn report_notes(log: Log, notes: &ShowNotes) -> anyhow::Result<()> {
-    report(log, &notes.findings, false)?;
-    log.replaced(notes.replaced);
-    Ok(())
 }
 
 /// Waits before the next check. If the reader of standard output closes it, fails at once, as a write would.
