@@ -2,7 +2,7 @@
 //!
 //! An import of many files lists the sessions once and remembers what it adds, so that it takes time in proportion to
 //! the files. It holds the lock of the agent, which it releases once a second, so that other programs do not wait long;
-//! it then lists the sessions again.
+//! it then lists the sessions again. If there are so many of them that this takes long, it releases the lock less often.
 
 use crate::place::SessionPlace;
 use clawutils::session::import::source_of;
@@ -15,8 +15,13 @@ use std::time::{Duration, Instant};
 
 /// The time after which the lock is released for other programs.
 const TURN: Duration = Duration::from_secs(1);
+/// The least time that the lock is held, in times that it takes to list the sessions.
+const LISTINGS: u32 = 10;
 /// The most bytes of a header that are read.
 const HEADER: u64 = 64 * 1024;
+
+/// The file that a session was imported from, and its name in that; `None` if it was not imported.
+type Source = Option<(String, Option<String>)>;
 
 /// The indices of the sessions that were imported from a file, by their names in it, in order.
 type Names = BTreeMap<Option<String>, Vec<usize>>;
@@ -27,12 +32,16 @@ pub struct Imported<'p> {
     agent: String,
     lock: Option<File>,
     since: Instant,
+    /// The time for which the lock is held.
+    turn: Duration,
     entries: Vec<SessionEntry>,
     /// The indices of the sessions by id.
     ids: HashMap<String, usize>,
     /// The indices of the sessions by the file that each was imported from, and the name of the session in it; `None`
     /// until they are needed.
     by_file: Option<HashMap<String, Names>>,
+    /// The sources of the sessions by id, as far as their headers were read.
+    sources: HashMap<String, Source>,
     keys: HashSet<String>,
     labels: HashSet<String>,
     /// For each key that was taken, the number of the newest session with the key.
@@ -50,9 +59,11 @@ impl<'p> Imported<'p> {
             agent: agent.to_owned(),
             lock: None,
             since: Instant::now(),
+            turn: TURN,
             entries: Vec::new(),
             ids: HashMap::new(),
             by_file: None,
+            sources: HashMap::new(),
             keys: HashSet::new(),
             labels: HashSet::new(),
             numbers: HashMap::new(),
@@ -79,19 +90,21 @@ impl<'p> Imported<'p> {
     /// # Errors
     /// If the directory cannot be locked or read.
     pub fn give_way(&mut self) -> anyhow::Result<()> {
-        if self.since.elapsed() < TURN {
+        if self.since.elapsed() < self.turn {
             return Ok(());
         }
         self.lock = None;
+        let begun = Instant::now();
         // This writes the index, which the next listing reads: an index is not written while its directory is locked.
         self.place.list(Some(&self.agent), false)?;
+        self.turn = TURN.max(begun.elapsed() * LISTINGS);
         self.list()
     }
 
     /// Returns the sessions that were imported from `file`, the most recently active first; only those with this name in
     /// the file, if there is one.
     pub fn of_file(&mut self, file: &Path, name: Option<&str>) -> Vec<SessionEntry> {
-        let Imported { entries, by_file, agent, .. } = self;
+        let Imported { entries, by_file, sources, agent, .. } = self;
         let by_file = by_file.get_or_insert_with(|| {
             let prefixes =
                 ["import", "goclaw", "llm", "opencode"].map(|kind| format!("{agent}:{kind}:"));
@@ -99,7 +112,8 @@ impl<'p> Imported<'p> {
                 |entry: &SessionEntry| prefixes.iter().any(|it| entry.key.starts_with(it));
             let mut by_file: HashMap<String, Names> = HashMap::new();
             for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| is_import(entry)) {
-                let source = header(&entry.path).and_then(|header| source_of(&header));
+                let read = || header(&entry.path).and_then(|header| source_of(&header));
+                let source = sources.entry(entry.id.clone()).or_insert_with(read).clone();
                 if let Some((file, name)) = source {
                     by_file.entry(file).or_default().entry(name).or_default().push(index);
                 }
@@ -148,9 +162,10 @@ impl<'p> Imported<'p> {
         self.labels.insert(entry.label.clone());
         let index = self.entries.len();
         self.ids.insert(entry.id.clone(), index);
+        let (file, name) = (file.to_string_lossy().into_owned(), name.map(str::to_owned));
+        self.sources.insert(entry.id.clone(), Some((file.clone(), name.clone())));
         if let Some(by_file) = &mut self.by_file {
-            let names = by_file.entry(file.to_string_lossy().into_owned()).or_default();
-            names.entry(name.map(str::to_owned)).or_default().push(index);
+            by_file.entry(file).or_default().entry(name).or_default().push(index);
         }
         self.entries.push(entry);
     }
