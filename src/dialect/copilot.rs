@@ -158,6 +158,17 @@ fn title(input: &Input) -> Option<String> {
     (!name.is_empty() && !name.starts_with(['|', '>'])).then_some(name)
 }
 
+/// Writes that a turn failed, or that the user ended it. This is not sent.
+fn failure(
+    source: &RecordSource<'_>,
+    class: &str,
+    message: Option<Cow<'_, str>>,
+    out: &mut Translation<'_>,
+) {
+    let message = json::quote(&message.unwrap_or_default());
+    out.record(source, 1, "error").raw("class", &json::quote(class)).raw("message", &message);
+}
+
 impl Session {
     fn take(
         &mut self,
@@ -188,6 +199,11 @@ impl Session {
             "tool.execution_complete" => self.result(&source, data, out),
             "system.notification" | "skill.context_delivered" | "session.mode_notice_delivered" => {
                 note(&source, data.quoted("content"), &kind, out);
+            }
+            "abort" => failure(&source, "interrupted", data.string("reason"), out),
+            "session.error" => {
+                let class = data.string("errorType").unwrap_or("failed".into());
+                failure(&source, &class, data.string("message"), out);
             }
             "session.handoff" => note(&source, data.quoted("context"), &kind, out),
             "session.compaction_complete" if data.is_true("success") => {

@@ -91,7 +91,10 @@ impl Meta {
             end: object.number("end").unwrap_or(0),
             usage: object.get("usage").map(str::to_owned),
             model: object.string("model").map(Cow::into_owned),
-            time: object.get("time").and_then(|time| time.parse().ok()),
+            time: object
+                .get("time")
+                .and_then(|it| it.parse().ok())
+                .filter(|it: &f64| it.is_finite()),
             pin: object.is_true("pin"),
             results: results::parse(&object)?,
             sources: sources::parse(&object)?,

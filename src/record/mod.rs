@@ -274,7 +274,8 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
             content: content(object).map_err(wrong)?,
             usage: object.get("usage").filter(|usage| usage.starts_with('{')).map(Cow::Borrowed),
             model: object.get("model").filter(|model| model.starts_with('"')).map(Cow::Borrowed),
-            time: object.get("ts").and_then(|ts| ts.parse().ok()),
+            // A number beyond the range of a double is no time.
+            time: object.get("ts").and_then(|ts| ts.parse().ok()).filter(|ts: &f64| ts.is_finite()),
         },
         "tool_use" => tool_use(object).map_err(wrong)?,
         "tool_result" => tool_result(object).map_err(wrong)?,

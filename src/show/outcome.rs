@@ -10,13 +10,13 @@ pub enum Outcome {
     NoReply,
     /// With a complete reply.
     Completed,
-    /// With a reply that reached its length limit.
+    /// With a reply that reached a limit, or was to be continued.
     CutOff,
     /// With an interrupted reply.
     Interrupted,
     /// With a failed request, or a reply that the provider withheld.
     Failed,
-    /// With a tool call that has no result.
+    /// With a tool call that has no result, or is missing.
     OpenCall,
 }
 
@@ -27,7 +27,11 @@ impl Outcome {
             Item::Turn(_) | Item::Result(_) => Outcome::NoReply,
             Item::Reply(reply) => match reply.stop_reason.as_deref() {
                 _ if reply.interrupted => Outcome::Interrupted,
-                Some("max_tokens" | "length") => Outcome::CutOff,
+                Some("max_tokens" | "length" | "model_context_window_exceeded" | "pause_turn") => {
+                    Outcome::CutOff
+                }
+                // The calls follow.
+                Some("tool_use" | "tool_calls") => Outcome::OpenCall,
                 Some("refusal" | "content_filter") => Outcome::Failed,
                 _ => Outcome::Completed,
             },

@@ -1165,3 +1165,13 @@ fn a_finding_in_the_kept_part_states_its_byte_offset_but_no_line_number() {
         "torn-line: 's.jsonl' byte {byte}, 30 bytes: torn after byte 30"
     )));
 }
+
+/// A number beyond the range of a double is no time, and must not reach a program that reads JSON.
+#[test]
+fn a_time_that_is_no_number_of_seconds_is_left_out() {
+    let sandbox = Sandbox::new();
+    let reply = r#"{"type":"assistant","content":"b","ts":1e999}"#;
+    sandbox.write("s.jsonl", format!("{{\"type\":\"user\",\"content\":\"a\"}}\n{reply}\n"));
+    let cmd = sandbox.cmd("claw-turn").env("CLAW_PROVIDER", "offline");
+    cmd.args(["-m", "go on", "s.jsonl"]).assert().success();
+}

@@ -40,6 +40,12 @@ fn session() -> String {
         reply("Two.", "end_turn"),
         user("Cut"),
         reply("Because", "max_tokens"),
+        user("Full"),
+        reply("Because", "model_context_window_exceeded"),
+        user("Paused"),
+        reply("I search.", "pause_turn"),
+        user("Lost"),
+        reply("I look.", "tool_use"),
         user("Stopped"),
         line(&json!({"type": "assistant", "content": "I", "interrupted": true})),
         user("Refused"),
@@ -84,8 +90,8 @@ fn audit_42_only_accepted_turns_become_examples() {
 claw-session: left out: failed turns (1)
 claw-session: left out: interrupted turns (1)
 claw-session: left out: turns with a call that has no result (1)
-claw-session: left out: turns with a reply that is cut off (1)
-claw-session: left out: turns without a reply (1)
+claw-session: left out: turns with a reply that is cut off (3)
+claw-session: left out: turns without a reply (2)
 claw-session: left out: withdrawn turns (1)
 claw-session: 1 example with 2 turns
 ";

@@ -1,6 +1,8 @@
 //! Tests with small sessions. What each event becomes is what version 1.0.102 sent when it resumed a session with it.
 
 use crate::dialect::tests::rebuild;
+use crate::dialect::{Choice, open};
+use crate::input::Input;
 
 /// Returns an event.
 fn event(kind: &str, data: &str) -> String {
@@ -108,6 +110,20 @@ fn texts_of_the_program_and_commands_of_the_user_are_sent() {
     let ran = result("u", r#""success":true,"isUserRequested":true,"result":{"content":"out"}"#);
     let words = "U|note|skill|mode|<user_shell_command_output>\nCommand:\nls\n\nOutput:\nout\n</user_shell_command_output>";
     check(&[note, skill, mode, asked, ran], words, &[]);
+}
+
+#[test]
+fn what_ended_a_turn_is_kept_and_not_sent() {
+    let abort = event("abort", r#"{"reason":"user initiated"}"#);
+    let error = event("session.error", r#"{"errorType":"quota","message":"no credit"}"#);
+    let events = [user("one"), reply("half", ""), abort, user("two"), error].join("\n");
+    assert_eq!(rebuild(&events, None).0, "U|one|A|half|U|two");
+    let input = Input::memory("t", events.into_bytes());
+    let translated = open(input, &Choice::default()).unwrap();
+    let bytes = translated.bytes().unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains(r#""class":"interrupted","message":"user initiated""#), "{text}");
+    assert!(text.contains(r#""class":"quota","message":"no credit""#), "{text}");
 }
 
 #[test]

@@ -141,6 +141,16 @@ fn audit_41_conversations_of_llm_are_imported_with_calls_and_fragments() {
     assert_eq!(sessions(&sandbox), [two.clone(), two]);
 }
 
+/// Damage can make a message its own ancestor.
+#[test]
+fn a_circle_of_messages_of_llm_ends() {
+    let sandbox = Sandbox::new();
+    let database = database(&sandbox);
+    let circle = "UPDATE messages SET parent_hash = 'b' WHERE hash = 'u'";
+    database.execute(circle, []).expect("a row");
+    assert_eq!(sessions(&sandbox).len(), 2);
+}
+
 #[test]
 fn conversations_of_older_versions_of_llm_are_imported_with_attachments() {
     let sandbox = Sandbox::new();

@@ -4,7 +4,7 @@ use super::{Attachment, Message, Part, Turn};
 use clawutils::json::{Object, elements};
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The most messages of a conversation.
 const MOST_MESSAGES: usize = 1_000_000;
@@ -39,8 +39,9 @@ pub fn chain(
     turns: &Turns,
 ) -> anyhow::Result<Vec<Message>> {
     let mut message = database.prepare("SELECT parent_hash, role FROM messages WHERE hash = ?")?;
-    let (mut messages, mut next) = (Vec::new(), tip);
-    while let Some(id) = next.filter(|_| messages.len() < MOST_MESSAGES) {
+    let (mut messages, mut seen, mut next) = (Vec::new(), HashSet::new(), tip);
+    // Damage may let a message be its own ancestor.
+    while let Some(id) = next.filter(|id| seen.len() < MOST_MESSAGES && seen.insert(id.clone())) {
         let read = |row: &Row<'_>| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, String>(1)?));
         let Some((parent, role)) = message.query_row([&id], read).optional()? else { break };
         // In a fork, the call was made by another thread.
