@@ -1,4 +1,4 @@
-//! Whether the provider's prompt cache still holds a conversation, and how long it should.
+//! Tells if the provider's prompt cache still holds a conversation, and how long it should.
 
 use crate::messages::Message;
 use crate::record::content::Role;

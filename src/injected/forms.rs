@@ -2,7 +2,7 @@
 
 /// A form of text that programs write.
 pub struct Form {
-    /// What the text looks like.
+    /// The look of the text.
     pub shape: Shape,
     /// The name that is shown, or an empty string for words of the person.
     pub name: &'static str,

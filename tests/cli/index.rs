@@ -7,6 +7,7 @@ mod llm;
 mod mcp;
 mod opencode;
 mod peers;
+mod prices;
 mod queries;
 mod search;
 mod store;

@@ -1,7 +1,7 @@
 //! `claw-call`: checks the messages, sends them, and writes the reply.
 
 use crate::args::{CallArgs, named};
-use crate::prefix::{LastRequest, session_key};
+use crate::prefix::{LastRequest, SentRequest, session_key};
 use crate::prices::Prices;
 use crate::refused::{self, note_error};
 use crate::reply::{self, Destination};
@@ -150,10 +150,8 @@ pub fn call(
     if protocol == Protocol::Ollama && known.is_none() {
         report_window(&name, log);
     }
-    if let Some(last) = &last {
-        last.report(&call.request, protocol, log);
-    }
-    ask(args, model, &call, &fitted, &mut network, &prices, last.as_ref())
+    let sent = last.as_ref().map(|last| last.report(&call.request, protocol, log));
+    ask(args, model, &call, &fitted, &mut network, &prices, sent.as_ref())
 }
 
 /// Checks that the provider's servers can summarise a conversation.
@@ -188,7 +186,7 @@ fn ask(
     fitted: &Fitted<'_, '_>,
     network: &mut Network<'_>,
     prices: &Prices,
-    last: Option<&LastRequest>,
+    sent: Option<&SentRequest>,
 ) -> anyhow::Result<Exit> {
     let (endpoint, log) = (network.endpoint, network.log);
     let mut show = Show::new(args.stream.as_ref())?;
@@ -207,8 +205,8 @@ fn ask(
             if network.is_live() && call.sizes.learns(bytes) {
                 note_error(model.learn_size(Size::Accepted(bytes)), log);
             }
-            if let (Some(last), Some(reply)) = (last, replies.last()) {
-                last.answered(&call.request, call.protocol, reply, log);
+            if let (Some(sent), Some(reply)) = (sent, replies.last()) {
+                sent.answered(reply, log);
             }
             let exit = reply::write_reply(
                 &mut replies,

@@ -39,8 +39,13 @@ impl LastRequest {
         self.answer.as_deref()
     }
 
-    /// Reports what a new request repeats.
-    pub fn report(&self, request: &ModelRequest<'_, '_>, protocol: Protocol, log: Log) {
+    /// Reports what a new request repeats, which then is the last one.
+    pub fn report(
+        &self,
+        request: &ModelRequest<'_, '_>,
+        protocol: Protocol,
+        log: Log,
+    ) -> SentRequest {
         let parts = RequestParts::of(request, protocol);
         if let Some(earlier) = &self.parts {
             let (common, last) = (parts.common(earlier), earlier.bytes());
@@ -48,17 +53,22 @@ impl LastRequest {
             let members = Members::new().number("prefix_bytes", common).number("last_bytes", last);
             log.outcome(&text, &members.number("bytes", parts.bytes()));
         }
-        let _ = store(&self.path, &parts.to_text());
+        let sent = SentRequest { path: self.path.clone(), parts: parts.to_text() };
+        let _ = store(&sent.path, &sent.parts);
+        sent
     }
+}
 
-    /// Reports the reason of a cache miss in an answer to that request, and stores its id.
-    pub fn answered(
-        &self,
-        request: &ModelRequest<'_, '_>,
-        protocol: Protocol,
-        reply: &Reply,
-        log: Log,
-    ) {
+/// A request that was reported.
+pub struct SentRequest {
+    path: PathBuf,
+    /// The hashes of its parts, as text.
+    parts: String,
+}
+
+impl SentRequest {
+    /// Reports the reason of a cache miss in the answer, and stores the answer's id.
+    pub fn answered(&self, reply: &Reply, log: Log) {
         if let Some(miss) = &reply.cache_miss {
             let text =
                 format!("the provider's cache does not have the last request: {}", miss.reason);
@@ -69,8 +79,7 @@ impl LastRequest {
             );
         }
         if let Some(id) = reply.id.as_deref().filter(|id| !id.contains('\n')) {
-            let parts = RequestParts::of(request, protocol).to_text();
-            let _ = store(&self.path, &[&parts, ANSWER, id, "\n"].concat());
+            let _ = store(&self.path, &[&self.parts, ANSWER, id, "\n"].concat());
         }
     }
 }

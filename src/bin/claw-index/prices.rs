@@ -1,6 +1,7 @@
 //! Keeps the prices of the models in the index.
 
 use clawutils::cost::PriceList;
+use clawutils::usage::hour_write;
 use rusqlite::{Connection, params};
 
 /// Adds a model whose prices [`refresh`] then sets.
@@ -13,17 +14,20 @@ pub fn refresh(database: &Connection, list: &PriceList) -> rusqlite::Result<()> 
         .prepare("SELECT DISTINCT model FROM prices")?
         .query_map([], |row| row.get::<_, String>(0))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
-    let mut insert = change.prepare("INSERT OR REPLACE INTO prices VALUES (?, ?, ?, ?, ?, ?)")?;
+    let mut insert =
+        change.prepare("INSERT OR REPLACE INTO prices VALUES (?, ?, ?, ?, ?, ?, ?)")?;
     for model in models {
         change.execute("DELETE FROM prices WHERE model = ? AND above > 0", [&model])?;
         let prices = list.of(&model);
         let usual = prices.and_then(|prices| prices.all()).map(|prices| prices.map(Some));
-        let [input, cache_read, cache_write, output] = usual.unwrap_or_default();
-        insert.execute(params![model, 0, input, cache_read, cache_write, output])?;
+        let [input, read, write, output] = usual.unwrap_or_default();
+        let hour = input.zip(write).map(|(input, write)| hour_write(input, write));
+        insert.execute(params![model, 0, input, read, write, output, hour])?;
         if let Some(long) = prices.and_then(|prices| prices.above) {
             let limit = i64::try_from(long.limit).unwrap_or(i64::MAX);
-            let [input, cache_read, cache_write, output] = long.prices;
-            insert.execute(params![model, limit, input, cache_read, cache_write, output])?;
+            let [input, read, write, output] = long.prices;
+            let hour = hour_write(input, write);
+            insert.execute(params![model, limit, input, read, write, output, hour])?;
         }
     }
     drop(insert);

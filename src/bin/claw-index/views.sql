@@ -4,8 +4,7 @@
 CREATE VIEW calls AS
 SELECT u.*,
   (u.input * p.input + u.cache_read * p.cache_read + (u.cache_write - u.cache_write_1h) * p.cache_write
-    + u.cache_write_1h * iif(p.cache_write > p.input, max(p.cache_write, 2 * p.input), p.cache_write)
-    + u.output * p.output) / 1e6 AS cost,
+    + u.cache_write_1h * p.cache_write_1h + u.output * p.output) / 1e6 AS cost,
   ((u.input + u.cache_read + u.cache_write) * p.input + u.output * p.output) / 1e6 AS cost_without_cache
 FROM usage AS u
 LEFT JOIN prices AS p ON p.model = coalesce(u.model, '') AND p.above = (

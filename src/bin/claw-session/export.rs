@@ -50,7 +50,7 @@ pub enum Form {
     Otel,
 }
 
-/// What a form is for.
+/// The use of a form.
 enum Kind {
     /// One session, as another program writes it.
     Session(ExportForm),
