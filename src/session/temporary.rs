@@ -1,7 +1,8 @@
 //! Temporary directories for commands that run under a lock, and their removal after the process that owns one was killed.
 //!
-//! A directory contains an empty file `lock`, on which its owner holds a kernel lock as long as it lives. A directory
-//! whose lock nobody holds is therefore abandoned, and [`TemporaryDirectory::create`] removes those that it finds.
+//! A directory contains an empty file `lock`, on which its owner holds a kernel lock as long as it lives. The file is made
+//! first, so a directory without it is empty. Each directory whose lock no process holds, or that is empty, is abandoned:
+//! [`TemporaryDirectory::create`] removes those that it finds. If that was a new one, its owner makes it again.
 
 use super::turn::HeldTurn;
 use rustix::process::geteuid;
@@ -11,14 +12,13 @@ use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 /// The beginning of the names.
 const PREFIX: &str = "claw-turn.";
 /// The file that the owner locks.
 const LOCK: &str = "lock";
-/// The age at which a directory without a lock file counts as abandoned. A new one has no lock file for a moment.
-const ABANDONED: Duration = Duration::from_secs(86_400);
+/// How often a new directory is made again after another process removed it.
+const ATTEMPTS: usize = 100;
 
 /// A temporary directory that this process owns.
 #[derive(Debug)]
@@ -42,10 +42,18 @@ impl TemporaryDirectory {
         if let Some(parent) = path.parent() {
             remove_abandoned(parent);
         }
-        DirBuilder::new().mode(0o700).create(path)?;
-        let lock = HeldTurn::try_take(&path.join(LOCK))?;
-        let lock = lock.ok_or_else(|| io::Error::other("another process has locked it"))?;
-        Ok(TemporaryDirectory { lock })
+        for _ in 0..ATTEMPTS {
+            let locked = DirBuilder::new()
+                .mode(0o700)
+                .create(path)
+                .and_then(|()| HeldTurn::try_take(&path.join(LOCK)));
+            match locked {
+                Ok(Some(lock)) => return Ok(TemporaryDirectory { lock }),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Err(io::Error::other("another process removes it"))
     }
 
     /// Keeps the directory for the program that this process executes next.
@@ -60,14 +68,9 @@ impl TemporaryDirectory {
 /// Removes a temporary directory if no process owns it.
 pub fn remove(path: &Path) {
     let lock = path.join(LOCK);
-    let is_abandoned = if lock.symlink_metadata().is_ok() {
-        matches!(HeldTurn::try_take(&lock), Ok(Some(_)))
-    } else {
-        let changed = path.symlink_metadata().and_then(|directory| directory.modified());
-        let age = changed.ok().and_then(|time| SystemTime::now().duration_since(time).ok());
-        age.is_some_and(|age| age > ABANDONED)
-    };
-    if is_abandoned {
+    if lock.symlink_metadata().is_err() {
+        let _ = fs::remove_dir(path);
+    } else if let Ok(Some(_held)) = HeldTurn::try_take(&lock) {
         let _ = fs::remove_dir_all(path);
     }
 }
@@ -87,32 +90,58 @@ fn remove_abandoned(parent: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::FileTimes;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
 
     #[test]
     fn only_abandoned_directories_are_removed() {
         let parent = tempfile::tempdir().unwrap();
-        let [abandoned, fresh, old, other] = ["claw-turn.1", "claw-turn.2", "claw-turn.3", "other"]
-            .map(|name| parent.path().join(name));
-        for path in [&abandoned, &fresh, &old, &other] {
+        let [abandoned, empty, filled, other] =
+            ["claw-turn.1", "claw-turn.2", "claw-turn.3", "other"]
+                .map(|name| parent.path().join(name));
+        for path in [&abandoned, &empty, &filled, &other] {
             fs::create_dir(path).unwrap();
         }
         for path in [&abandoned, &other] {
             fs::write(path.join(LOCK), "").unwrap();
+        }
+        for path in [&abandoned, &filled] {
             fs::write(path.join("reply"), "{}").unwrap();
         }
-        let yesterday = SystemTime::now() - 2 * ABANDONED;
-        let times = FileTimes::new().set_modified(yesterday);
-        fs::File::open(&old).unwrap().set_times(times).unwrap();
 
         let path = TemporaryDirectory::path_in(parent.path());
         let owned = TemporaryDirectory::create(&path).unwrap();
         assert_eq!(
-            [&abandoned, &fresh, &old, &other, &path].map(|path| path.exists()),
-            [false, true, false, true, true]
+            [&abandoned, &empty, &filled, &other, &path].map(|path| path.exists()),
+            [false, false, true, true, true]
         );
         drop(owned);
         remove(&path);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_new_directory_that_another_process_removes_is_made_again() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = TemporaryDirectory::path_in(parent.path());
+        let is_done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    let _ = fs::remove_dir(&path);
+                    thread::sleep(Duration::from_micros(50));
+                }
+            });
+            for _ in 0..200 {
+                let owned = TemporaryDirectory::create(&path);
+                let has_lock = path.join(LOCK).exists();
+                is_done.store(owned.is_err() || !has_lock, Ordering::Relaxed);
+                assert!(owned.is_ok() && has_lock, "{owned:?}");
+                drop(owned);
+                remove(&path);
+            }
+            is_done.store(true, Ordering::Relaxed);
+        });
     }
 }
