@@ -171,7 +171,8 @@ claude-code\t'Project files of Claude Code'
 codex\t'Rollout files of Codex CLI'
 openai\t'Messages for OpenAI\'s API or a compatible one'
 gemini\t'Contents for Gemini\'s API'
-gemini-cli\t'Chats of Gemini CLI'"
+gemini-cli\t'Chats of Gemini CLI'
+copilot\t'Sessions of GitHub Copilot CLI'"
 complete -c claw-session -n "__fish_claw_session_using_subcommand import" -l leaf -d 'In a transcript of another program that has branches, read the branch that ends with record ID' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand import" -l label -d 'Label of the new session (default: the name that the other program gave it)' -r -f
 complete -c claw-session -n "__fish_claw_session_using_subcommand import" -l workspace -d 'Workspace: the directory that holds the sessions and in which tools run' -r -f -a "(__fish_complete_directories)"

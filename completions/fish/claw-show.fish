@@ -5,7 +5,8 @@ claude-code\t'Project files of Claude Code'
 codex\t'Rollout files of Codex CLI'
 openai\t'Messages for OpenAI\'s API or a compatible one'
 gemini\t'Contents for Gemini\'s API'
-gemini-cli\t'Chats of Gemini CLI'"
+gemini-cli\t'Chats of Gemini CLI'
+copilot\t'Sessions of GitHub Copilot CLI'"
 complete -c claw-show -l leaf -d 'In a transcript of another program that has branches, read the branch that ends with record ID' -r -f
 complete -c claw-show -l format -d 'Format of the output (default: from the extension of --output, else text)' -r -f -a "text\t'For a terminal'
 markdown\t'For a repository, an issue or a chat'

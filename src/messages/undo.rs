@@ -1,5 +1,5 @@
-//! Undo and redo: an undo retracts the newest cut or turn, and a redo retracts these retractions. A cut is a
-//! compaction, or a group of truncations and omissions that were appended together.
+//! Undo and redo: an undo retracts the newest cut or turn, or the cuts that did not help against a refusal, and a redo
+//! retracts these retractions. A cut is a compaction, or a group of truncations and omissions that were appended together.
 //!
 //! The first record that an undo writes has the member `undo`, which separates consecutive undos.
 
@@ -24,6 +24,8 @@ pub enum Undo {
     Cut,
     /// The newest prompt and everything after it
     Turn,
+    /// All cuts since the first of the refusals of a block that the transcript ends with
+    Refused,
 }
 
 impl Undo {
@@ -32,6 +34,7 @@ impl Undo {
         match self {
             Undo::Cut => "cut",
             Undo::Turn => "turn",
+            Undo::Refused => "refused",
         }
     }
 }
@@ -69,6 +72,7 @@ fn targets(inputs: &[Input], undo: Undo) -> anyhow::Result<Vec<String>> {
     match undo {
         Undo::Cut => cut(inputs, &view),
         Undo::Turn => turn(inputs, &view),
+        Undo::Refused => refused(inputs, &view),
     }
 }
 
@@ -76,8 +80,7 @@ fn cut(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
     let mut targets = Vec::new();
     // The offset of the oldest truncation or omission found so far.
     let mut begin = None;
-    let needles = ["\"compaction\"", "\"truncation\"", "\"omission\""];
-    walk(inputs, &needles, |record| {
+    walk(inputs, &CUTS, |record| {
         if view.retracted.contains(record.id.as_ref()) {
             return true;
         }
@@ -127,6 +130,35 @@ fn turn(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
     }
 }
 
+fn refused(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
+    // The cuts before the oldest refusal so far are in `cuts`, those after it in `targets`.
+    let (mut cuts, mut targets) = (Vec::new(), Vec::new());
+    let needles = [&MESSAGES[..], &CUTS, &["\"error\"", "\"retract\""]].concat();
+    walk(inputs, &needles, |record| match &record.body {
+        Body::Error if is_of_a_block(record) => {
+            targets.append(&mut cuts);
+            true
+        }
+        Body::Compaction { .. } | Body::Truncation { .. } | Body::Omission { .. } => {
+            if !view.retracted.contains(record.id.as_ref()) {
+                cuts.push(record.id.to_string());
+            }
+            true
+        }
+        Body::Error | Body::Retract { .. } => false,
+        body => !makes_message(body),
+    })?;
+    if targets.is_empty() {
+        return fail(Exit::NoGain, "nothing to undo: no cut follows a refusal of a block");
+    }
+    Ok(targets)
+}
+
+/// Returns true for the record of a request that was refused because of a block.
+fn is_of_a_block(error: &Record<'_>) -> bool {
+    Object::parse(&error.text).is_ok_and(|it| it.string("fault").as_deref() == Some("block"))
+}
+
 /// A retraction after the last message or cut.
 struct Retraction {
     id: String,
@@ -161,9 +193,7 @@ fn newest_undo(inputs: &[Input]) -> anyhow::Result<Vec<String>> {
 /// Returns the retractions after the last message or cut, the newest first.
 fn last_retractions(inputs: &[Input]) -> anyhow::Result<Vec<Retraction>> {
     let mut found = Vec::new();
-    let needles =
-        [&MESSAGES[..], &["\"compaction\"", "\"truncation\"", "\"omission\"", "\"retract\""]]
-            .concat();
+    let needles = [&MESSAGES[..], &CUTS, &["\"retract\""]].concat();
     walk(inputs, &needles, |record| match &record.body {
         Body::Retract { target } => {
             let begins = Object::parse(&record.text).is_ok_and(|o| o.get("undo").is_some());
@@ -177,6 +207,9 @@ fn last_retractions(inputs: &[Input]) -> anyhow::Result<Vec<Retraction>> {
 
 /// The types of records that make messages, as they are written in a line.
 const MESSAGES: [&str; 4] = ["\"user\"", "\"assistant\"", "\"tool_use\"", "\"tool_result\""];
+
+/// The types of records that cut.
+const CUTS: [&str; 3] = ["\"compaction\"", "\"truncation\"", "\"omission\""];
 
 /// Calls `each` with the records in lines that contain one of `needles`, the newest first, until it returns false.
 fn walk(

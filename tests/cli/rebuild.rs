@@ -586,6 +586,43 @@ fn audit_24_an_id_with_escapes_is_found_only_by_a_hint() {
 }
 
 #[test]
+fn cuts_that_did_not_help_against_a_refused_block_are_undone_together() {
+    let refusal = |fault: &str| format!(r#"{{"type":"error","fault":"{fault}"}}"#);
+    let [block, tokens] = ["block", "tokens"].map(refusal);
+    let cut =
+        |id: &str, kept: &str| format!(r#"{{"id":"{id}",{}"#, &compaction("", "S", kept)[9..]);
+    let [c1, c2, c3] = [cut("c1", "u2"), cut("c2", "u2"), cut("c3", "u2")];
+    let retract = r#"{"type":"retract","target":"c1","undo":"refused"}"#.to_owned();
+    for (end, undone) in [
+        (vec![&c1, &block, &c2, &block, &c3, &block], vec!["c3", "c2"]),
+        (vec![&block, &c1, &c2], vec!["c2", "c1"]),
+        // Those against an overflow helped, or at least do no harm.
+        (vec![&block, &c1, &tokens, &c2, &block, &c3], vec!["c3"]),
+        // Earlier ones were undone already.
+        (vec![&block, &c1, &block, &retract, &c2, &block, &c3, &block], vec!["c3"]),
+        (vec![&c1, &block], vec![]),
+        (vec![&c1], vec![]),
+        (vec![], vec![]),
+    ] {
+        let end: Vec<String> = end.into_iter().cloned().collect();
+        let run = rebuild(&three_turns_and(&end), &["--undo", "refused"]);
+        let expected: Vec<Value> = undone
+            .iter()
+            .enumerate()
+            .map(|(n, id)| match n {
+                0 => json!({"type": "retract", "target": id, "undo": "refused"}),
+                _ => json!({"type": "retract", "target": id}),
+            })
+            .collect();
+        if expected.is_empty() {
+            run.code(5).stderr(contains("no cut follows a refusal of a block"));
+        } else {
+            assert_eq!(run.success().json(), expected, "{end:?}");
+        }
+    }
+}
+
+#[test]
 fn audit_04_redo_reverses_each_undo_until_a_message_is_added() {
     let sandbox = Sandbox::new();
     let turn =
