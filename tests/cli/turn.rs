@@ -642,6 +642,19 @@ fn the_model_can_be_any_program_that_reads_messages_and_writes_records() {
         .stdout("");
 }
 
+#[test]
+fn a_model_that_reports_too_many_bytes_without_a_record_gets_a_smaller_request() {
+    let sandbox = Sandbox::new();
+    builds().append(&sandbox, "s.jsonl");
+    let model = r#"bytes=$(wc -c); test "$bytes" -lt 25000 || exit 4; echo '{"type":"assistant","content":"Yes."}' #"#;
+    let cmd = sandbox.cmd("claw-turn").args(["--no-proactive", "--call", model]);
+    let run = cmd.args(["-m", PROMPT, "s.jsonl"]).assert().success().stdout("Yes.\n");
+    run.stderr(contains("too many bytes: leaving out images, then shortening results"))
+        .stderr(contains("claw-truncate: shortened "));
+    let stored = sandbox.read_json("s.jsonl");
+    assert!(stored.iter().any(|it| it["type"] == "error" && it["class"] == "too-large"));
+}
+
 // ---- portability -----------------------------------------------------------------------------
 
 #[test]

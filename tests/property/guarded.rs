@@ -240,7 +240,7 @@ fn ahead(file: &mut File, provider: &Provider) -> Result<(), String> {
     outcome.records.iter().try_for_each(|record| file.append_view(record))
 }
 
-/// Makes a step and appends its records. Returns true if it changes the messages.
+/// Makes a step and appends its records, which change the messages. Returns false if there are none.
 fn step(
     file: &mut File,
     provider: &Provider,
@@ -274,7 +274,10 @@ fn step(
     };
     records.iter().try_for_each(|record| file.append_view(record))?;
     let now: Vec<String> = rebuild(&file.bytes)?.messages.iter().map(Message::to_json).collect();
-    Ok(now != before)
+    match (now == before, records.is_empty()) {
+        (true, false) => Err(format!("the records of {stage:?} change nothing: {records:?}")),
+        (_, is_empty) => Ok(!is_empty),
+    }
 }
 
 /// Returns a record with a short summary of the old part, if one is possible.

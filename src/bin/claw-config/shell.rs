@@ -9,10 +9,11 @@ use crate::scripts::{COMMANDS, Chat, Retry, Turn, TurnSettings, is_path};
 use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::model::{ModelArgs, state_dir};
-use clawutils::cli::options::{PlaceArgs, StoreKind};
+use clawutils::cli::options::PlaceArgs;
 use clawutils::cli::{Output, arguments, attach, diagnostics};
 use clawutils::exec::tools::Directory;
 use clawutils::exit::{Exit, fail};
+use clawutils::json::write::Members;
 use clawutils::printable::printable;
 use clawutils::process::quoted;
 use clawutils::provider::Provider;
@@ -208,11 +209,10 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
     text.set_switch("cost", args.reply.cost);
     text.set_switch("proactive", settings.turn.proactive && has_limit);
     text.set("ask_window", ask_window.map_or("no", AskWindow::name));
-    text.set_switch("compacts", settings.turn.proactive);
+    text.set_switch("wants_proactive", settings.turn.proactive);
     text.set_switch("guard", settings.turn.guard);
     text.set_switch("checkpoint", settings.due.checkpoint);
     text.set_switch("retry", settings.turn.retry);
-    text.set_switch("index", settings.place.store.store == StoreKind::Sqlite);
     text.set_switch("tools", settings.request.tools.is_some());
     text.set("max_rounds", settings.turn.max_rounds.to_string());
     call(&settings.call.command, text);
@@ -405,15 +405,21 @@ fn check_command(command: &str) -> anyhow::Result<()> {
     )
 }
 
-/// Adds the shell function `call`, which calls the model.
+/// Adds the shell function `call`, which calls the model; its first arguments are `--failure FILE`. Another program than
+/// claw-call may write no error record, and without one, only an overflow (3) is understood.
 fn call(command: &str, text: &mut ShellCode) {
     let body = match command {
-        "claw-call" => "claw-call",
-        _ => "sh -c \"$CLAW_CALL \\\"\\$@\\\"\" sh",
+        "claw-call" => r#"claw-call "$@""#.to_owned(),
+        _ => {
+            let record = Members::of_type("error").string("class", "too-large").into_line();
+            let foreign = r#"sh -c "$CLAW_CALL \"\$@\"" sh "$@""#;
+            let too_large = r#"{ set -- "$?" "$2"; test "$1" -ne 4 || test -s "$2" || echo"#;
+            format!(r#"{foreign} || {too_large} '{}' >"$2"; return "$1"; }}"#, record.trim_end())
+        }
     };
     text.add("export ");
     text.set("CLAW_CALL", command);
-    text.add("call () { ").add(body).add(" \"$@\"; }\n");
+    text.add("call () { ").add(&body).add("; }\n");
 }
 
 /// Returns the command that continues a turn, for the user to type.
