@@ -15,7 +15,6 @@ use crate::batch::results::Results;
 use crate::batch::service::Service;
 use crate::batch::store::{Place, Store, directories, none};
 use crate::prices::Prices;
-use anyhow::Context;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{Log, now};
 use clawutils::exit::{Exit, fail};
@@ -25,7 +24,6 @@ use clawutils::provider::address::{self, path};
 use clawutils::provider::batch::ledger::{Entry, Ledger};
 use clawutils::provider::batch::{self, Batch, MAX_PAGES, Phase};
 use clawutils::provider::cassette::{Exchange, Recorder};
-use clawutils::transcript;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
@@ -44,8 +42,8 @@ const SETTLED: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// Status 78 if the provider has no batch service, 5 if a limit on tokens or cost does not allow the batches, 69 or 76 if the
-/// provider fails or refuses, 75 if the ledger is in use, 65 if the input names no directories, 74 if the answers cannot be
-/// stored.
+/// provider fails or refuses, 75 if the ledger is in use, 65 if the input names something else than directories of
+/// `dir`, 74 if `dir` does not exist or the answers cannot be stored.
 pub fn batch(
     args: &CallArgs,
     dir: &Path,
@@ -56,10 +54,8 @@ pub fn batch(
     let name = named(model)?;
     let mut endpoint = args.connection.endpoint(model)?;
     let service = endpoint.batches(&name)?;
-    let dirs = directories(input)?;
+    let dirs = directories(dir, input)?;
     endpoint.open()?;
-    let made = transcript::make_directory(dir);
-    made.with_context(|| format!("cannot create '{}'", dir.display()))?;
     let keys = endpoint.secret().map(str::to_owned).into_iter().collect();
     let store = Store { dir: dir.to_owned(), dirs, recorder: Recorder::new(dir, keys) };
     // A batch has one header for all of its requests.

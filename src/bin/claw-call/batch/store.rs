@@ -4,7 +4,7 @@ use clawutils::exit::{Exit, fail};
 use clawutils::provider::cassette::{Exchange, Queue, Recorder, Waiting};
 use clawutils::provider::question::JSON;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A request: the name of its directory, and its place in it.
@@ -53,17 +53,28 @@ impl Store {
     }
 }
 
-/// Reads the names of directories, one per line.
-pub(super) fn directories(input: &[(Arc<str>, Vec<u8>)]) -> anyhow::Result<BTreeSet<String>> {
+/// Reads the names of directories in `dir`, one per line.
+///
+/// # Errors
+/// Status 65 if a line is not the name of a directory there: a mistyped name would pass for one without requests.
+pub(super) fn directories(
+    dir: &Path,
+    input: &[(Arc<str>, Vec<u8>)],
+) -> anyhow::Result<BTreeSet<String>> {
     let mut dirs = BTreeSet::new();
     for (name, bytes) in input {
         for line in String::from_utf8_lossy(bytes).lines().filter(|line| !line.is_empty()) {
             // A name from outside is never a path.
-            if line.starts_with('.') || line.contains(['/', '\0']) {
-                let text = format!("cannot use '{name}': '{line}' is not the name of a directory");
-                return fail(Exit::Data, text + "; give names, one per line");
-            }
-            dirs.insert(line.to_owned());
+            let why = if line.starts_with('.') || line.contains(['/', '\0']) {
+                "is not the name of a directory".to_owned()
+            } else if !dir.join(line).is_dir() {
+                format!("is not a directory in '{}'", dir.display())
+            } else {
+                dirs.insert(line.to_owned());
+                continue;
+            };
+            let advice = "give the names that --queue was used with, one per line";
+            return fail(Exit::Data, format!("cannot use '{name}': '{line}' {why}; {advice}"));
         }
     }
     Ok(dirs)

@@ -111,7 +111,9 @@ impl Batch {
         if !is_missing {
             return Ok(());
         }
-        let names: String = all.iter().flat_map(|name| [name, "\n"]).collect();
+        // A call that failed before it was queued made no directory.
+        let queued = all.iter().filter(|name| self.dir.join(name).is_dir());
+        let names: String = queued.flat_map(|name| [name, "\n"]).collect();
         match client.batch(&self.dir, &self.options, names)? {
             Exit::Done => Ok(()),
             exit => fail(

@@ -271,6 +271,26 @@ fn an_address_without_a_batch_service_is_an_error() {
 }
 
 #[test]
+fn a_mistyped_name_is_an_error() {
+    let sandbox = Sandbox::new();
+    sandbox.sh("mkdir -p later/nightly && touch later/file").assert().success();
+    let env = [("CLAW_PROVIDER", "openai"), ("CLAW_MODEL", "m"), ("OPENAI_API_KEY", "k")];
+    let run = |dir: &str, names: &str| {
+        let base = ["--base-url", "http://127.0.0.1:9/v1"];
+        let command = sandbox.cmd("claw-call").args(["--batch", dir]).args(base).envs(env);
+        command.write_stdin(names).assert()
+    };
+    for name in ["nightyl", "file", "../later/nightly"] {
+        let run = run("later", &format!("nightly\n{name}\n")).code(65);
+        run.stderr(contains(format!("claw-call: cannot use '<stdin>': '{name}' is not ")));
+    }
+    run("laetr", "nightly\n").code(65).stderr(contains("is not a directory in 'laetr'"));
+    run("laetr", "").code(74).stderr(contains("cannot open 'laetr/.ledger'"));
+    sandbox.sh("test ! -e laetr").assert().success();
+    run("later", "nightly\n").success().stderr("");
+}
+
+#[test]
 fn no_secret_reaches_the_answers() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new().batching(1, |_| Fate::Answered);
