@@ -81,16 +81,19 @@ impl Mcp {
         survive_file_limits()?;
         let visible = environment::visible(std::env::vars_os(), &self.pass_env);
         let server = Server::start(&self.command, Some(visible), self.start_timeout)?;
-        let (mut tools, mut names) = (Vec::<Definition>::new(), Vec::new());
+        let mut tools = Vec::<Definition>::new();
         for tool in server.tools()? {
-            match Definition::new(tool, &self.prefix) {
-                Ok(tool) if names.contains(&tool.name.to_lowercase()) => {
-                    log.note(&format!("leaving out a second tool '{}'", tool.original));
-                }
-                Ok(tool) => {
-                    names.push(tool.name.to_lowercase());
-                    tools.push(tool);
-                }
+            let tool = tool.and_then(|tool| Definition::new(tool, &self.prefix));
+            let tool =
+                tool.and_then(|tool| match tools.iter().find(|kept| kept.has_name_of(&tool)) {
+                    Some(kept) => Err(format!(
+                        "'{}': '{}' is kept, which has the same name here",
+                        tool.original, kept.original
+                    )),
+                    None => Ok(tool),
+                });
+            match tool {
+                Ok(tool) => tools.push(tool),
                 Err(why) => log.note(&format!("leaving out a tool: {why}")),
             }
         }

@@ -173,14 +173,30 @@ fn audit_42_tools_that_cannot_be_used_are_left_out_with_a_reason() {
         schema(json!({"a": deep})),
         schema(json!({"a": "x".repeat(70_000)})),
         {"name": "g", "description": "x".repeat(20_000), "inputSchema": {}},
+        {"name": "h"},
+        {"name": "i", "inputSchema": {}, "annotations": {"readOnlyHint": "yes"}},
+        {"inputSchema": {}},
+        "j",
+        tool("k"),
     ]);
     sandbox.write("list", json!({"tools": tools}).to_string());
     let run = write(&sandbox, &[], r#"result "$(cat list)""#, "")
         .success()
-        .stdout("f\tunknown\tDoes it.\n");
+        .stdout("f\tunknown\tDoes it.\nk\tunknown\tDoes it.\n");
     let text = run.stderr_text();
-    assert_eq!(text.lines().filter(|line| line.contains("leaving out")).count(), 7, "{text}");
-    for why in ["a second tool 'F'", "NUL", "not an object", "too deep", "longer than 16 KiB"] {
+    assert_eq!(text.lines().filter(|line| line.contains("leaving out")).count(), 11, "{text}");
+    for why in [
+        "a tool: 'F': 'f' is kept, which has the same name here",
+        "'a\\u{0}b': its name has a NUL",
+        "'nnn",
+        "not an object",
+        "too deep",
+        "longer than 16 KiB",
+        "a tool: 'h': missing field `inputSchema`",
+        "a tool: 'i': invalid type: string \"yes\"",
+        "a tool: it has no name: missing field `name`",
+        "a tool: it has no name: invalid type: string \"j\"",
+    ] {
         assert!(text.contains(why), "{why}: {text}");
     }
 }
@@ -223,7 +239,7 @@ fn audit_42_what_a_server_does_wrong_becomes_an_error_result() {
         (&format!("{error} -32602 'Unknown tool'")[..], "Unknown tool; if the server was updated"),
         (
             &format!("{error} -32000 'No \\u001b[31m way'"),
-            "it refused the request: No \\u{1b}[31m way",
+            "it refused tools/call: No \\u{1b}[31m way",
         ),
         (
             "echo 'no key' >&2; exit 3",
@@ -234,6 +250,7 @@ fn audit_42_what_a_server_does_wrong_becomes_an_error_result() {
             "result '{\"resultType\":\"input_required\",\"inputRequests\":{}}'",
             "cannot use the server",
         ),
+        ("result 7", "its answer to tools/call has another form than the protocol defines"),
         ("exec >&-; sleep 9", "it ended too early, or"),
         ("yes | tr -d '\\n'", "wrote more than 64 MiB"),
     ] {
@@ -267,7 +284,12 @@ fn audit_42_a_server_that_lists_no_tools_as_it_should_is_an_error() {
         (many, "more than 1000 tools, or in more than 100 parts"),
         ("sleep 99", "it did not answer in 1 seconds; see --start-timeout"),
         ("exit 1", "it ended too early (exit status: 1)"),
-        ("result 7", "cannot use the server 'sh': "),
+        ("result 7", "'sh': its answer to tools/list has another form than the protocol defines"),
+        ("result '{\"tools\":7}'", "its answer to tools/list has another form"),
+        (
+            r#"printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"no"}}\n' "$id""#,
+            "it refused tools/list: no",
+        ),
     ] {
         write(&sandbox, &["--start-timeout", "1"], list, "")
             .code(69)

@@ -6,12 +6,15 @@ use clawutils::exit::{Error, Exit};
 use clawutils::printable::printable;
 use clawutils::process::CommandBeside;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ErrorCode,
-    Implementation, JsonObject, PaginatedRequestParams, ProtocolVersion, Tool,
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, CustomResult,
+    ErrorCode, Implementation, JsonObject, ListToolsRequest, PaginatedRequestParams,
+    ProtocolVersion, ServerResult, Tool,
 };
 use rmcp::service::ClientInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, Peer, RoleClient, ServiceError, serve_client};
+use serde::Deserialize;
+use serde_json::Value;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -32,6 +35,9 @@ const MAX_TOOLS: usize = 1000;
 const MAX_PAGES: usize = 100;
 /// The last bytes of a server's standard error that an error has.
 const MAX_STDERR: usize = 1000;
+/// The methods of the requests.
+const LIST: &str = "tools/list";
+const CALL: &str = "tools/call";
 /// The time that a server has to end after its input has ended, before it gets a signal.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -51,15 +57,10 @@ pub struct Server {
 enum Failure {
     Late,
     Start(Box<ClientInitializeError>),
-    Request(ServiceError),
+    /// A request with this method failed.
+    Request(&'static str, ServiceError),
     /// It answered something that this client does not accept.
     Answer(String),
-}
-
-impl From<ServiceError> for Failure {
-    fn from(error: ServiceError) -> Self {
-        Self::Request(error)
-    }
 }
 
 impl Failure {
@@ -72,13 +73,16 @@ impl Failure {
             }
             Failure::Start(error) => match *error {
                 ClientInitializeError::ConnectionClosed(_) => closed(status),
-                ClientInitializeError::JsonRpcError(error) => refused(&error),
+                ClientInitializeError::JsonRpcError(error) => refused("initialize", &error),
                 error => format!("it is not a server of the Model Context Protocol: {error}"),
             },
-            Failure::Request(error) => match error {
+            Failure::Request(method, error) => match error {
                 ServiceError::TransportClosed => closed(status),
-                ServiceError::McpError(error) => refused(&error),
-                error => error.to_string(),
+                ServiceError::McpError(error) => refused(method, &error),
+                ServiceError::UnexpectedResponse => {
+                    format!("its answer to {method} has another form than the protocol defines")
+                }
+                error => format!("{method} failed: {error}"),
             },
             Failure::Answer(why) => why,
         }
@@ -114,11 +118,11 @@ impl Server {
         Ok(Self { name, command, stderr: last_of(stderr), runtime, transport, start_timeout })
     }
 
-    /// Returns the tools that the server offers.
+    /// Returns the tools that the server offers, or the reason why one of them is not a tool.
     ///
     /// # Errors
     /// Status 69 if it does not list them as it should.
-    pub fn tools(self) -> anyhow::Result<Vec<Tool>> {
+    pub fn tools(self) -> anyhow::Result<Vec<Result<Tool, String>>> {
         let limit = self.start_timeout;
         self.ask(async move |peer| timeout(limit, list(peer)).await.map_err(|_| Failure::Late)?)
     }
@@ -130,7 +134,8 @@ impl Server {
     pub fn call(self, tool: String, input: JsonObject) -> anyhow::Result<(String, bool)> {
         self.ask(async move |peer| {
             let call = CallToolRequestParams::new(tool).with_arguments(input);
-            match peer.call_tool_once(call).await? {
+            let answer = peer.call_tool_once(call).await;
+            match answer.map_err(|error| Failure::Request(CALL, error))? {
                 CallToolResponse::Complete(result) => Ok(answer::text(result)),
                 _ => Err(Failure::Answer("the tool wants to ask a person".to_owned())),
             }
@@ -176,20 +181,33 @@ fn closed(status: Option<ExitStatus>) -> String {
 }
 
 /// Returns the reason for an error of the protocol.
-fn refused(error: &ErrorData) -> String {
+fn refused(method: &str, error: &ErrorData) -> String {
     let is_changed = matches!(error.code, ErrorCode::INVALID_PARAMS | ErrorCode::METHOD_NOT_FOUND);
     let advice = if is_changed { "; if the server was updated, write its tools again" } else { "" };
-    format!("it refused the request: {}{advice}", error.message)
+    format!("it refused {method}: {}{advice}", error.message)
 }
 
 /// Lists all tools, in as many requests as it takes.
-async fn list(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, Failure> {
+async fn list(peer: &Peer<RoleClient>) -> Result<Vec<Result<Tool, String>>, Failure> {
     let (mut tools, mut cursor) = (Vec::new(), None);
+    let failed = |error| Failure::Request(LIST, error);
     for _ in 0..MAX_PAGES {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
-        let mut page = peer.list_tools(Some(page)).await?;
-        tools.append(&mut page.tools);
-        cursor = page.next_cursor;
+        let request = ListToolsRequest::with_param(page);
+        // Not `list_tools`, which fails if one tool is malformed.
+        match peer.send_request(request.into()).await.map_err(failed)? {
+            ServerResult::ListToolsResult(page) => {
+                tools.extend(page.tools.into_iter().map(Ok));
+                cursor = page.next_cursor;
+            }
+            ServerResult::CustomResult(CustomResult(page)) => {
+                let some = page["tools"].as_array();
+                let some = some.ok_or_else(|| failed(ServiceError::UnexpectedResponse))?;
+                tools.extend(some.iter().map(read_tool));
+                cursor = page["nextCursor"].as_str().map(str::to_owned);
+            }
+            _ => return Err(failed(ServiceError::UnexpectedResponse)),
+        }
         if tools.len() > MAX_TOOLS {
             break;
         }
@@ -200,6 +218,14 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, Failure> {
     Err(Failure::Answer(format!(
         "it offers more than {MAX_TOOLS} tools, or in more than {MAX_PAGES} parts"
     )))
+}
+
+/// Reads a tool of a list. Returns its name and the reason if it is malformed.
+fn read_tool(tool: &Value) -> Result<Tool, String> {
+    Tool::deserialize(tool).map_err(|error| match tool["name"].as_str() {
+        Some(name) => format!("'{name}': {error}"),
+        None => format!("it has no name: {error}"),
+    })
 }
 
 /// Reads the standard error of a server in a thread, and sends the end of it.

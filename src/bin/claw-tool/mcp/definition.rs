@@ -40,7 +40,8 @@ impl Definition {
     pub fn new(tool: Tool, prefix: &str) -> Result<Self, String> {
         let original = tool.name.into_owned();
         if original.len() > MAX_NAME || original.contains('\0') {
-            return Err(format!("its name has a NUL or more than {MAX_NAME} bytes"));
+            let begin: String = original.chars().take(SHORT).collect();
+            return Err(format!("'{begin}': its name has a NUL or more than {MAX_NAME} bytes"));
         }
         let bad = |why: &str| format!("'{original}': {why}");
         let mut schema = Arc::unwrap_or_clone(tool.input_schema);
@@ -60,6 +61,11 @@ impl Definition {
         let name = names::fit(&[prefix, &original].concat()).into_owned();
         let hint = tool.annotations.as_ref().map_or("unknown", hint);
         Ok(Self { name, original, description, schema, hint })
+    }
+
+    /// Returns true if both names are the same file where the case of letters does not matter.
+    pub fn has_name_of(&self, other: &Definition) -> bool {
+        self.name.eq_ignore_ascii_case(&other.name)
     }
 
     /// Returns the definition as JSON, as claw-tool(7) describes it.
