@@ -8,6 +8,7 @@ use crate::json::Object;
 use crate::json::write::Members;
 use foldhash::fast::RandomState;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Add;
@@ -33,6 +34,93 @@ pub fn sum(earlier: Option<&str>, later: Option<&str>) -> Option<String> {
         sum = object.with(&name, &value);
     }
     Some(sum)
+}
+
+/// The largest count of a call that is believed. It is a hundred times the largest window that is sold (10,000,000 tokens,
+/// Llama 4 Scout, November 2026), because a provider may count several requests as one call.
+const MAX_COUNT: u64 = 1_000_000_000;
+
+/// A count of a provider that cannot be true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Implausible {
+    /// The name of the member.
+    pub name: &'static str,
+    /// The value, as JSON.
+    pub value: String,
+}
+
+impl fmt::Display for Implausible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value: String = self.value.chars().take(24).collect();
+        write!(
+            f,
+            "the provider's count '{}' cannot be {value}, so the call is not counted",
+            self.name
+        )
+    }
+}
+
+/// The members of a usage object, some of which may be implausible.
+struct Reader<'u> {
+    usage: Object<'u>,
+    found: RefCell<Option<Implausible>>,
+}
+
+impl Reader<'_> {
+    /// Returns a count; 0 if it is missing, not a number or implausible.
+    fn count(&self, name: &'static str) -> u64 {
+        self.of(&self.usage, name).unwrap_or(0)
+    }
+
+    /// Returns a count in a member, which is an object.
+    fn within(&self, member: &str, name: &'static str) -> Option<u64> {
+        self.of(&Object::parse(self.usage.get(member)?).ok()?, name)
+    }
+
+    fn of(&self, object: &Object<'_>, name: &'static str) -> Option<u64> {
+        let raw = object.get(name)?;
+        let number: f64 = raw.parse().ok()?;
+        if number.fract() == 0.0 && (0.0..=MAX_COUNT as f64).contains(&number) {
+            // Some gateways write 34.0.
+            return Some(number as u64);
+        }
+        self.found.borrow_mut().get_or_insert_with(|| Implausible { name, value: raw.to_owned() });
+        None
+    }
+
+    fn counts(&self) -> Counts {
+        let prompt = self.count("prompt_tokens");
+        let (from_cache, to_cache) =
+            (self.count("cache_read_input_tokens"), self.count("cache_creation_input_tokens"));
+        if prompt > 0 {
+            let cached = self.within("prompt_tokens_details", "cached_tokens");
+            let cache_read = cached.unwrap_or(from_cache).min(prompt);
+            let output = self.count("completion_tokens");
+            Counts { input: prompt - cache_read, cache_read, output, ..Counts::default() }
+        } else if self.usage.get("input_tokens_details").is_some_and(|it| it.starts_with('{')) {
+            let part = |name| self.within("input_tokens_details", name).unwrap_or(0);
+            let all = self.count("input_tokens");
+            let cache_read = part("cached_tokens").min(all);
+            let cache_write = part("cache_write_tokens").min(all - cache_read);
+            let input = all - cache_read - cache_write;
+            let output = self.count("output_tokens");
+            Counts { input, cache_read, cache_write, output, ..Counts::default() }
+        } else if self.count("promptTokenCount") > 0 {
+            let prompt = self.count("promptTokenCount");
+            let cache_read = self.count("cachedContentTokenCount").min(prompt);
+            let input = prompt - cache_read + self.count("toolUsePromptTokenCount");
+            let output = self.count("candidatesTokenCount") + self.count("thoughtsTokenCount");
+            Counts { input, cache_read, output, ..Counts::default() }
+        } else if self.count("prompt_eval_count") > 0 {
+            let (input, output) = (self.count("prompt_eval_count"), self.count("eval_count"));
+            Counts { input, output, ..Counts::default() }
+        } else {
+            let (input, output) = (self.count("input_tokens"), self.count("output_tokens"));
+            let hour = self.within("cache_creation", "ephemeral_1h_input_tokens");
+            let cache_write_1h = hour.unwrap_or(0).min(to_cache);
+            Counts { input, cache_read: from_cache, cache_write: to_cache, cache_write_1h, output }
+        }
+    }
 }
 
 /// The token counts of one reply.
@@ -63,46 +151,25 @@ impl Counts {
     ///   `thoughtsTokenCount`;
     /// - Ollama: `prompt_eval_count` and `eval_count`.
     ///
-    /// Returns `None` if the size of the prompt is unknown, because all of its counts are missing or 0.
+    /// Returns `None` if the size of the prompt is unknown, because all of its counts are missing or 0, or one of the counts
+    /// is implausible; see [`Counts::check`].
     #[must_use]
     pub fn read(usage: &str) -> Option<Counts> {
-        let usage = Object::parse(usage).ok()?;
-        let number = |name: &str| usage.number(name).unwrap_or(0);
-        let prompt = number("prompt_tokens");
-        let (from_cache, to_cache) =
-            (number("cache_read_input_tokens"), number("cache_creation_input_tokens"));
-        let details = |name: &str| usage.get(name).and_then(|raw| Object::parse(raw).ok());
-        let counts = if prompt > 0 {
-            let cached = details("prompt_tokens_details").and_then(|it| it.number("cached_tokens"));
-            let cache_read = cached.unwrap_or(from_cache).min(prompt);
-            let output = number("completion_tokens");
-            Counts { input: prompt - cache_read, cache_read, output, ..Counts::default() }
-        } else if let Some(details) = details("input_tokens_details") {
-            let part = |name: &str| details.number(name).unwrap_or(0);
-            let all = number("input_tokens");
-            let cache_read = part("cached_tokens").min(all);
-            let cache_write = part("cache_write_tokens").min(all - cache_read);
-            let input = all - cache_read - cache_write;
-            let output = number("output_tokens");
-            Counts { input, cache_read, cache_write, output, ..Counts::default() }
-        } else if number("promptTokenCount") > 0 {
-            let prompt = number("promptTokenCount");
-            let cache_read = number("cachedContentTokenCount").min(prompt);
-            let input = (prompt - cache_read).saturating_add(number("toolUsePromptTokenCount"));
-            let output =
-                number("candidatesTokenCount").saturating_add(number("thoughtsTokenCount"));
-            Counts { input, cache_read, output, ..Counts::default() }
-        } else if number("prompt_eval_count") > 0 {
-            let (input, output) = (number("prompt_eval_count"), number("eval_count"));
-            Counts { input, output, ..Counts::default() }
-        } else {
-            let (input, output) = (number("input_tokens"), number("output_tokens"));
-            let hour =
-                details("cache_creation").and_then(|it| it.number("ephemeral_1h_input_tokens"));
-            let cache_write_1h = hour.unwrap_or(0).min(to_cache);
-            Counts { input, cache_read: from_cache, cache_write: to_cache, cache_write_1h, output }
-        };
-        (counts.prompt() > 0).then_some(counts)
+        Counts::check(usage).ok().flatten()
+    }
+
+    /// Reads a usage object as [`Counts::read`] does.
+    ///
+    /// # Errors
+    /// If a count is negative, a fraction, or larger than that of any request.
+    pub fn check(usage: &str) -> Result<Option<Counts>, Implausible> {
+        let Ok(usage) = Object::parse(usage) else { return Ok(None) };
+        let usage = Reader { usage, found: RefCell::default() };
+        let counts = usage.counts();
+        match usage.found.into_inner() {
+            Some(implausible) => Err(implausible),
+            None => Ok((counts.prompt() > 0).then_some(counts)),
+        }
     }
 
     /// Returns all tokens of the prompt.
@@ -334,8 +401,30 @@ mod tests {
         ] {
             assert_eq!(read(usage), counts, "{usage}");
         }
-        let most = r#"{"input_tokens":18446744073709551615,"output_tokens":1}"#;
-        assert_eq!(Counts::read(most).map(|counts| counts.all()), Some(u64::MAX));
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_true_is_named_and_not_used() {
+        for (usage, name) in [
+            (r#"{"input_tokens":10,"output_tokens":-5}"#, "output_tokens"),
+            (r#"{"input_tokens":1000000001,"output_tokens":5}"#, "input_tokens"),
+            (r#"{"input_tokens":18446744073709551616}"#, "input_tokens"),
+            (r#"{"prompt_tokens":1e400,"completion_tokens":1}"#, "prompt_tokens"),
+            (r#"{"prompt_tokens":10.5}"#, "prompt_tokens"),
+            (
+                r#"{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":-1}}"#,
+                "cached_tokens",
+            ),
+            (r#"{"promptTokenCount":34,"candidatesTokenCount":4e9}"#, "candidatesTokenCount"),
+            (r#"{"prompt_eval_count":-26,"eval_count":298}"#, "prompt_eval_count"),
+        ] {
+            let found = Counts::check(usage).map_err(|it| it.name);
+            assert_eq!((found, Counts::read(usage)), (Err(name), None), "{usage}");
+        }
+        let most = r#"{"input_tokens":1000000000,"output_tokens":2.0}"#;
+        assert_eq!(Counts::read(most).map(|counts| counts.all()), Some(1_000_000_002));
+        let long = Implausible { name: "n", value: "9".repeat(300) }.to_string();
+        assert!(long.contains("'n' cannot be 999999999999999999999999, so"), "{long}");
     }
 
     #[test]

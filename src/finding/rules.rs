@@ -68,6 +68,8 @@ rules! {
         "A record has the same member twice; the last one is used.";
     LONE_SURROGATE, "lone-surrogate", Note, true,
         "A string contains half of a surrogate pair; U+FFFD is sent in its place.";
+    IMPLAUSIBLE_COUNT, "implausible-count", Note, false,
+        "A provider's count of tokens is negative, a fraction or more than a billion; the call is not counted.";
     UNKNOWN_VERSION, "unknown-version", Warning, false,
         "Another program wrote the transcript in a newer version of its format; it is read as the newest known one.";
     UNKNOWN_TYPE, "unknown-type", Warning, false,

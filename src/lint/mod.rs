@@ -13,6 +13,7 @@ use crate::lint::chain::RunningChain;
 use crate::messages::rebuild::{Pass, RebuildOptions};
 use crate::messages::{Message, Meta};
 use crate::rules::Violation;
+use crate::usage::Counts;
 use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -229,6 +230,9 @@ impl LineScan {
         if halves > 0 {
             let what = format!("lone surrogates: {halves}; U+FFFD is sent for each");
             find(&rules::LONE_SURROGATE, what);
+        }
+        if let Some(Err(implausible)) = object.get("usage").map(Counts::check) {
+            find(&rules::IMPLAUSIBLE_COUNT, implausible.to_string());
         }
         let line = place.line.unwrap_or(0);
         self.records.push(RecordPlace { offset, line, length, id: own });

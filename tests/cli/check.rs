@@ -236,6 +236,11 @@ fn lines_of_other_programs() -> Vec<Damage> {
         Damage::of(&twice, "duplicate-id", 9, 1),
         written(r#"{"type":"user","content":"a","content":"b"}"#, "duplicate-member", 0),
         written(r#"{"type":"user","content":"half \ud83d"}"#, "lone-surrogate", 0),
+        written(
+            r#"{"type":"assistant","content":"a","usage":{"input_tokens":9,"output_tokens":-1}}"#,
+            "implausible-count",
+            0,
+        ),
         answered(r#""name":"f","input":"x""#, "call-input"),
         answered(r#""name":"a.b","input":{}"#, "call-name"),
         written(

@@ -32,15 +32,20 @@ impl Prices {
         Ok(self.list.require(model)?.cost(counts).unwrap_or_default())
     }
 
-    /// Reports the cost of a reply, if the user gave prices. If the reply has no usage or the model no price, reports the cost as `unpriced`.
+    /// Reports the cost of a reply, if the user gave prices. If the reply has no usage or the model no price, reports the cost as
+    /// `unpriced`. Also reports a count that cannot be true.
     pub(super) fn report(&self, reply: &Reply, requested: &str, log: Log) {
+        let counts = reply.usage.as_deref().map_or(Ok(None), Counts::check);
+        if let Err(implausible) = &counts {
+            log.note(&implausible.to_string());
+        }
         if !self.is_reported {
             return;
         }
         let model = reply.model.as_deref().unwrap_or(requested);
-        let Some(counts) = reply.usage.as_deref().and_then(Counts::read) else {
+        let Ok(Some(counts)) = counts else {
             log.outcome(
-                "the reply has no usage, so its cost is unknown",
+                "the reply has no usable counts of tokens, so its cost is unknown",
                 &Members::new().string("cost", "unpriced"),
             );
             return;
