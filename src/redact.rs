@@ -4,8 +4,8 @@
 //! `[REDACTED:kind]`, and the record's `redacted` member lists the kinds. Strings without a match keep their
 //! bytes, and so does everything between strings.
 //!
-//! Member names are never searched, and neither are the members that `RedactWalk::object` skips, because programs
-//! and providers need them unchanged. The signature of a thinking block no longer matches if the text was
+//! Of member names, only those in the input of a call are searched, because a model writes them. All others, and the members
+//! that `RedactWalk::object` skips, are needed unchanged by programs and providers. The signature of a thinking block no longer matches if the text was
 //! redacted, so rebuild drops the block.
 
 use crate::exit::{Error, Exit};
@@ -13,7 +13,7 @@ use crate::json::write::strings;
 use crate::json::{self, Object, quote};
 use regex_lite::Regex;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The start of the text that replaces a match.
@@ -83,7 +83,8 @@ impl Patterns {
     /// Returns the record, a JSON object, with all matches replaced.
     #[must_use]
     pub fn redact<'a>(&self, record: &'a str) -> Cow<'a, str> {
-        let mut walk = RedactWalk { patterns: self, edits: Vec::new(), kinds: BTreeSet::new() };
+        let (edits, kinds, names) = Default::default();
+        let mut walk = RedactWalk { patterns: self, edits, kinds, names };
         walk.object(record);
         if walk.edits.is_empty() {
             return Cow::Borrowed(record);
@@ -147,6 +148,8 @@ struct RedactWalk<'p, 'a> {
     /// Strings of the record, each with its replacement.
     edits: Vec<(&'a str, String)>,
     kinds: BTreeSet<&'p str>,
+    /// How often each text replaced a member name. Further ones get a number, so that names stay unique.
+    names: BTreeMap<String, usize>,
 }
 
 impl<'a> RedactWalk<'_, 'a> {
@@ -159,11 +162,12 @@ impl<'a> RedactWalk<'_, 'a> {
                 (_, name) if KEPT.contains(&name) => {}
                 // With its name changed, it would be a call of another tool.
                 ("tool_use" | "server_tool_use" | "mcp_tool_use", "name") => {}
+                (_, "input") => self.strings(member.value, true),
                 // Base64, where a match can only be a coincidence.
                 ("base64" | "redacted_thinking", "data") => {}
                 ("image" | "document", "source") => self.object(member.value),
                 (_, "content" | "output") => self.content(member.value),
-                _ => self.strings(member.value),
+                _ => self.strings(member.value, false),
             }
         }
     }
@@ -175,26 +179,34 @@ impl<'a> RedactWalk<'_, 'a> {
             Some(b'[') => {
                 json::elements(raw).unwrap_or_default().into_iter().for_each(|e| self.content(e));
             }
-            _ => self.strings(raw),
+            _ => self.strings(raw, false),
         }
     }
 
-    /// Handles every string in a value, except for member names.
-    fn strings(&mut self, raw: &'a str) {
+    /// Handles every string in a value, and member names if `with_names` is true.
+    fn strings(&mut self, raw: &'a str, with_names: bool) {
         let bytes = raw.as_bytes();
         let mut at = 0;
         while let Some(quote) = memchr::memchr(b'"', &bytes[at..]) {
             let open = at + quote;
             at = json::string_end(bytes, open);
-            if bytes[at..].trim_ascii_start().first() != Some(&b':') {
-                self.string(&raw[open..at]);
+            let is_name = bytes[at..].trim_ascii_start().first() == Some(&b':');
+            if with_names || !is_name {
+                self.string(&raw[open..at], is_name);
             }
         }
     }
 
-    fn string(&mut self, raw: &'a str) {
+    fn string(&mut self, raw: &'a str, is_name: bool) {
         let Some(text) = json::string(raw) else { return };
-        if let Some((replaced, kinds)) = self.patterns.replace(&text) {
+        if let Some((mut replaced, kinds)) = self.patterns.replace(&text) {
+            if is_name {
+                let count = self.names.entry(replaced.clone()).or_default();
+                *count += 1;
+                if *count > 1 {
+                    replaced.push_str(&format!(" {count}"));
+                }
+            }
             self.edits.push((raw, quote(&replaced)));
             self.kinds.extend(kinds);
         }
@@ -264,7 +276,8 @@ mod tests {
     #[test]
     fn ids_signatures_and_data_are_never_changed() {
         for kept in [
-            r#"{"id":"s3cret-1","type":"tool_use","tool_use_id":"s3cret-1","name":"s3cret-1","input":{"s3cret-1":1}}"#,
+            r#"{"id":"s3cret-1","type":"tool_use","tool_use_id":"s3cret-1","name":"s3cret-1","input":{}}"#,
+            r#"{"type":"assistant","content":"a","usage":{"s3cret-1":1}}"#,
             r#"{"type":"retract","target":"s3cret-1"}"#,
             r#"{"type":"s3cret-1","request_id":"s3cret-1"}"#,
             r#"{"type":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s3cret-1"},{"type":"redacted_thinking","data":"s3cret-1"},{"type":"tool_use","id":"s3cret-1","name":"f","input":{}}]}"#,
@@ -272,6 +285,30 @@ mod tests {
             r#"{"type":"user","content":[{"type":"document","source":{"type":"base64","data":"s3cret-1"}}]}"#,
         ] {
             assert_eq!(redacted(kept), kept);
+        }
+    }
+
+    #[test]
+    fn member_names_in_the_input_of_a_call_are_redacted_and_stay_unique() {
+        for (input, expected) in [
+            (
+                r#"{"s3cret-1":1,"a":{"s3cret-2" :"s3cret-3"}}"#,
+                r#"{"[REDACTED:key]":1,"a":{"[REDACTED:key] 2" :"[REDACTED:key]"}}"#,
+            ),
+            (r#"[{"\u0073\u0033cret-1":{}}]"#, r#"[{"[REDACTED:key]":{}}]"#),
+        ] {
+            let block = |input: &str| {
+                format!(r#"{{"type":"tool_use","id":"t","name":"f","input":{input}}}"#)
+            };
+            let after =
+                redacted(&format!(r#"{{"type":"assistant","content":[{}]}}"#, block(input)));
+            assert_eq!(
+                after,
+                format!(
+                    r#"{{"type":"assistant","content":[{}],"redacted":["key"]}}"#,
+                    block(expected)
+                )
+            );
         }
     }
 
