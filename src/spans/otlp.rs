@@ -56,12 +56,18 @@ impl Span {
         self.string(attribute::ERROR, error);
     }
 
+    /// Gives times that are unknown or before `first` that time.
+    pub fn begin_at_least(&mut self, first: i64) {
+        self.start = self.start.max(first);
+        self.end = self.end.max(first);
+    }
+
     fn add(&mut self, name: &str, value: Members) {
         self.attributes.push(pair(name, value));
     }
 
     fn to_json(&self) -> String {
-        let time = |micros: i64| (i128::from(micros.max(0)) * 1000).to_string();
+        let time = |micros: i64| (i128::from(micros) * 1000).to_string();
         let members = Members::new()
             .string("traceId", &self.trace)
             .string("spanId", &self.id)

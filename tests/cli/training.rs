@@ -271,6 +271,54 @@ fn attribute<'s>(span: &'s Value, name: &str) -> &'s Value {
 }
 
 #[test]
+fn records_without_times_get_the_nearest_time_and_sessions_without_any_are_left_out() {
+    let sandbox = Sandbox::new();
+    let prompt = |n: u64| json!({"type": "user", "content": format!("question {n}")});
+    let reply = |n: u64| json!({"type": "assistant", "content": format!("answer {n}"), "stop_reason": "end_turn"});
+    let at = |mut record: Value, ts: f64| {
+        record["ts"] = json!(ts);
+        record
+    };
+    let write = |file: &str, records: &[Value]| {
+        sandbox.write(file, records.iter().map(line).collect::<String>());
+    };
+    let late = [
+        prompt(1),
+        reply(1),
+        prompt(2),
+        at(reply(2), 100.0),
+        prompt(3),
+        reply(3),
+        at(prompt(4), 200.0),
+    ];
+    write("late.jsonl", &late);
+    write("never.jsonl", &[prompt(1), reply(1)]);
+    write("zero.jsonl", &[at(prompt(1), 0.0), at(reply(1), 0.0)]);
+    let export = |files: &[&str]| {
+        sandbox.cmd("claw-session").args(["export", "--to", "otel"]).args(files).assert()
+    };
+    let run = export(&["late.jsonl", "never.jsonl", "zero.jsonl"]).success();
+    let times = |span: &Value| {
+        ["startTimeUnixNano", "endTimeUnixNano"]
+            .map(|name| span[name].as_str().expect("a time").len())
+    };
+    let text = run.stdout_text();
+    assert_eq!(text.lines().count(), 4);
+    let starts: Vec<Value> =
+        text.lines().map(|line| spans(line)[0]["startTimeUnixNano"].clone()).collect();
+    assert_eq!(starts, ["100000000000", "100000000000", "100000000000", "200000000000"]);
+    assert!(text.lines().flat_map(spans).all(|span| times(&span) == [12, 12]), "{text}");
+    let notes = run.stderr_text();
+    for file in ["never.jsonl", "zero.jsonl"] {
+        assert!(
+            notes.contains(&format!("left out: '{file}', because no record in it has a time")),
+            "{notes}"
+        );
+    }
+    export(&["never.jsonl"]).code(65).stdout("").stderr(contains("no record has a time"));
+}
+
+#[test]
 fn audit_42_a_turn_becomes_a_trace_with_a_span_for_each_request_and_call() {
     let sandbox = Sandbox::new();
     let at = |record: Value, ts: f64| {

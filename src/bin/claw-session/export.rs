@@ -90,13 +90,7 @@ impl Export {
                 Exit::Done
             }
             Kind::Training(form) => self.examples(place, form, &mut out)?,
-            Kind::Spans => {
-                let options = self.options()?;
-                self.each(place, &mut |input| {
-                    let notes = spans::write(&[input], self.content, &options, &mut out)?;
-                    report(place.log, &notes.findings, false)
-                })?
-            }
+            Kind::Spans => self.spans(place, &mut out)?,
         };
         out.finish()?;
         Ok(exit)
@@ -124,6 +118,27 @@ impl Export {
                 }
                 Err(error) => return Err(error),
             }
+        }
+        Ok(exit)
+    }
+
+    /// Writes sessions as spans, and reports those that have no times.
+    fn spans(&self, place: &SessionPlace, out: &mut Output) -> anyhow::Result<Exit> {
+        let options = self.options()?;
+        let (mut turns, mut untimed) = (0, 0);
+        let exit = self.each(place, &mut |input| {
+            let name = input.name.clone();
+            let written = spans::write(&[input], self.content, &options, out)?;
+            report(place.log, &written.notes.findings, false)?;
+            if written.untimed > 0 {
+                place.log.note(&format!("left out: '{name}', because no record in it has a time"));
+            }
+            turns += written.turns;
+            untimed += written.untimed;
+            Ok(())
+        })?;
+        if turns == 0 && untimed > 0 {
+            return fail(Exit::Data, "cannot export spans: no record has a time");
         }
         Ok(exit)
     }
