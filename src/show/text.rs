@@ -23,7 +23,7 @@ const FOLDED: usize = 6;
 /// The number of lines of a diff that are shown when it is folded.
 const DIFF: usize = 24;
 /// The minimum width of the layout in columns.
-const NARROWEST: usize = 24;
+pub const NARROWEST: usize = 24;
 
 /// Styles as terminal codes.
 pub(super) mod style {

@@ -4,6 +4,7 @@ use crate::file;
 use clawutils::cli::options::RedactArgs;
 use clawutils::cli::{DialectArgs, prices, variable};
 use clawutils::cost::PriceList;
+use clawutils::show::text::NARROWEST;
 use clawutils::show::{Format, Language, ShowOptions};
 use jiff::tz::TimeZone;
 use std::io::{IsTerminal, stdout};
@@ -57,7 +58,7 @@ pub struct ShowArgs {
     #[arg(long, conflicts_with_all = ["format", "full", "limit_turns", "turn", "follow", "cost", "redact"])]
     pub markdown: bool,
     /// Number of columns of the text, at least 24 (default: COLUMNS, the width of the terminal, or 80)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = width)]
     pub width: Option<usize>,
     /// Language of the program's own words
     #[arg(long, value_name = "LANGUAGE", default_value = "en")]
@@ -120,6 +121,12 @@ impl ShowArgs {
             language: self.language,
         })
     }
+}
+
+/// Parses a number of columns.
+fn width(text: &str) -> Result<usize, String> {
+    let columns = text.parse().ok().filter(|columns| *columns >= NARROWEST);
+    columns.ok_or_else(|| format!("not a number of columns; give at least {NARROWEST}"))
 }
 
 /// Returns the width of a line, from the environment or else from the terminal that is written to.
