@@ -93,6 +93,12 @@ impl Site {
         Ok(Site { directory: directory.to_owned(), state, _lock: lock })
     }
 
+    /// Returns true if the state of the site was damaged, so that all pages will be made again.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.state.is_damaged
+    }
+
     /// Makes the site of these sources. Reads only those that have changed, and writes only the files that differ.
     ///
     /// # Errors
@@ -280,7 +286,7 @@ impl Site {
             report.removed += usize::from(removed.is_ok());
         }
         let is_changed = rows != self.state.rows || report.written + report.removed > 0;
-        self.state = State { digest: options.digest.clone(), rows };
+        self.state = State { digest: options.digest.clone(), rows, is_damaged: false };
         if !is_changed {
             return Ok(());
         }

@@ -54,7 +54,14 @@ pub fn run(
     // What cannot be read may still exist, as on a disk that is not mounted.
     let is_whole = errors.is_empty();
     let options = SiteOptions { digest, show: options, choice, is_whole };
-    let mut report = Site::open(directory)?.update(&sources, &options)?;
+    let mut site = Site::open(directory)?;
+    if site.is_damaged() {
+        let shown = directory.display();
+        log.note(&format!(
+            "the state of the site in '{shown}' is damaged; all pages are made again"
+        ));
+    }
+    let mut report = site.update(&sources, &options)?;
     errors.append(&mut report.errors);
     let SiteReport { sessions, written, removed, findings, .. } = report;
     let plural = |count: usize| if count == 1 { "" } else { "s" };

@@ -281,6 +281,46 @@ fn audit_42_nothing_but_the_site_is_written() {
 }
 
 #[test]
+fn a_site_with_a_damaged_state_is_made_again() {
+    let sandbox = sessions();
+    let site =
+        |all: &str| sandbox.cmd("claw-show").args(["--output", "site", all]).assert().success();
+    let files = || sandbox.sh("cd site && ls").assert().success().stdout_text();
+    site("all");
+    sandbox.write("site/mine.html", "mine");
+    let (state, before) = (sandbox.read_text("site/.claw-show.jsonl"), files());
+    let page = before.lines().find(|file| file.starts_with("ours")).expect("a page").to_owned();
+    let text = sandbox.read_text(&format!("site/{page}"));
+    let last = state.lines().last().expect("a line");
+    for damaged in [
+        String::new(),
+        state[..state.len() / 2].to_owned(),
+        state.replace(last, ""),
+        state.replacen("\"digest\"", "\"digset\"", 1),
+        state.replacen("\"pages\":1", "\"pages\":2", 1),
+        state.replace('s', "\u{fffd}"),
+    ] {
+        assert_ne!(damaged, state);
+        sandbox.write("site/.claw-show.jsonl", &damaged);
+        sandbox.write(&format!("site/{page}"), "old");
+        site("all").stderr(contains(
+            "the state of the site in 'site' is damaged; all pages are made again",
+        ));
+        assert_eq!(
+            (files(), sandbox.read_text(&format!("site/{page}"))),
+            (before.clone(), text.clone()),
+            "{damaged}"
+        );
+        assert_eq!(sandbox.read_text("site/.claw-show.jsonl"), state, "{damaged}");
+        site("all").stderr(contains(" 0 files written, 0 removed"));
+    }
+    // The pages of sessions that are gone are removed, too, but no other file.
+    sandbox.write("site/.claw-show.jsonl", "");
+    site("all/pi.jsonl");
+    assert!(!sandbox.exists(&format!("site/{page}")) && sandbox.exists("site/mine.html"));
+}
+
+#[test]
 fn audit_42_transcripts_of_subagents_belong_to_their_session() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path("all")).expect("a directory");
