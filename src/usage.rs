@@ -40,6 +40,16 @@ pub fn sum(earlier: Option<&str>, later: Option<&str>) -> Option<String> {
 /// Llama 4 Scout, November 2026), because a provider may count several requests as one call.
 const MAX_COUNT: u64 = 1_000_000_000;
 
+/// Returns a count of tokens that is written as a JSON number; `None` if it is not one or cannot be true: if it is negative, a
+/// fraction, or more than any window has.
+#[must_use]
+pub fn count(raw: &str) -> Option<u64> {
+    // Some gateways write 34.0.
+    let number: f64 = raw.parse().ok()?;
+    let is_plausible = number.fract() == 0.0 && (0.0..=MAX_COUNT as f64).contains(&number);
+    is_plausible.then_some(number as u64)
+}
+
 /// A count of a provider that cannot be true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Implausible {
@@ -79,10 +89,10 @@ impl Reader<'_> {
 
     fn of(&self, object: &Object<'_>, name: &'static str) -> Option<u64> {
         let raw = object.get(name)?;
-        let number: f64 = raw.parse().ok()?;
-        if number.fract() == 0.0 && (0.0..=MAX_COUNT as f64).contains(&number) {
-            // Some gateways write 34.0.
-            return Some(number as u64);
+        raw.parse::<f64>().ok()?;
+        let counted = count(raw);
+        if counted.is_some() {
+            return counted;
         }
         self.found.borrow_mut().get_or_insert_with(|| Implausible { name, value: raw.to_owned() });
         None

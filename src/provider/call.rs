@@ -18,6 +18,7 @@ use crate::provider::{
     FailedCall, Failure, ModelRequest, Reply, container, estimated, own_summary, plain, wire,
 };
 use crate::record::content::{Block, Content, Role};
+use crate::usage;
 use std::cell::{Cell, OnceCell};
 
 /// The maximum number of times that a paused turn is continued.
@@ -357,7 +358,7 @@ fn counted(reading: &Reading<'_>, now: f64, rows: &Rows) -> Result<u64, Failure>
 
 /// Returns the number under its name in the Messages API and Responses, or in Gemini's API.
 fn counted_tokens(answer: &Object<'_>) -> Option<u64> {
-    answer.number("input_tokens").or_else(|| answer.number("totalTokens"))
+    ["input_tokens", "totalTokens"].into_iter().find_map(|name| usage::count(answer.get(name)?))
 }
 
 /// Returns the `max_tokens` with which a refused request would fit, if a smaller `max_tokens` is enough. It is at least

@@ -5,12 +5,14 @@
 //! are further questions for servers whose list states none.
 
 use crate::estimate::models;
+use crate::estimate::windows::MIN_WINDOW;
 use crate::json::write::Members;
 use crate::json::{self, Object};
 use crate::provider::address::{self, Address};
 use crate::provider::api::Urls;
 use crate::provider::protocol::Protocol;
 use crate::provider::question::Question;
+use crate::usage::count;
 
 /// The longest answer that is read, in bytes. OpenRouter's list of 400 models has about 1 MB.
 pub const MAX_ANSWER: usize = 16 * 1024 * 1024;
@@ -157,7 +159,8 @@ fn facts(entry: &Object<'_>) -> Offered {
     let numbers = |paths: &[&[&str]]| -> Vec<u64> {
         paths.iter().filter_map(|path| number(entry, path)).filter(|it| *it > 0).collect()
     };
-    let windows = numbers(&WINDOWS);
+    let mut windows = numbers(&WINDOWS);
+    windows.retain(|window| *window >= MIN_WINDOW);
     // OpenRouter states the window of the model and that of its first provider.
     let window = match entry.get("top_provider") {
         Some(_) => windows.into_iter().min(),
@@ -171,14 +174,17 @@ fn facts(entry: &Object<'_>) -> Offered {
 fn of_ollama(answer: &Object<'_>) -> Option<u64> {
     let parameters = answer.string("parameters")?;
     let mut words = parameters.split_whitespace().skip_while(|word| *word != "num_ctx");
-    words.nth(1)?.parse().ok()
+    count(words.nth(1)?).filter(|window| *window >= MIN_WINDOW)
 }
 
-/// Returns the number at a path of members.
+/// Returns the number of tokens at a path of members. Some gateways write numbers as text.
 fn number(object: &Object<'_>, path: &[&str]) -> Option<u64> {
     match path {
         [] => None,
-        [name] => object.number(name),
+        [name] => {
+            let raw = object.get(name)?;
+            count(json::string(raw).as_deref().unwrap_or(raw))
+        }
         [name, rest @ ..] => number(&Object::parse(object.get(name)?).ok()?, rest),
     }
 }
@@ -229,6 +235,12 @@ mod tests {
             (r#"{"id":"m","meta":{"n_ctx":8192,"n_ctx_train":131072}}"#, Some(8192), None),
             (r#"{"id":"m","object":"model","created":1,"owned_by":"openai"}"#, None, None),
             (r#"{"id":"m","context_length":0}"#, None, None),
+            (r#"{"id":"m","context_length":4096.0,"max_tokens":"512"}"#, Some(4096), Some(512)),
+            (r#"{"id":"m","context_length":"8192"}"#, Some(8192), None),
+            // Implausible ones, which are not stored either.
+            (r#"{"id":"m","context_length":1023}"#, None, None),
+            (r#"{"id":"m","context_length":-4096}"#, None, None),
+            (r#"{"id":"m","context_length":1e300,"max_input_tokens":9000}"#, Some(9000), None),
             (r#"{"id":"m","context_length":"many"}"#, None, None),
         ] {
             for name in ["data", "models"] {

@@ -19,25 +19,28 @@ fn the_models_of_a_provider_are_listed_with_their_windows() {
         "has_more": true, "last_id": "claude-new-9"});
     let server = FakeProvider::new().stating("/v1/models", first);
     let list = sandbox.cmd("claw-call").arg("--list-models").envs(server.env());
-    // The server states that there are more pages for ever; the number of pages is limited.
+    // The server repeats its cursor for ever.
     let run = list.assert().success();
     let lines = run.stdout_text();
-    assert_eq!(lines.lines().count(), 20, "{run}");
+    assert_eq!((lines.lines().count(), server.questions().len()), (1, 2), "{run}");
     let line =
         r#"{"model":"claude-new-9","window":400000,"window_origin":"provider","max_output":64000}"#;
     assert_eq!(lines.lines().next(), Some(line));
     assert_eq!(server.questions()[1], "GET /v1/models?limit=1000&after_id=claude-new-9");
     assert!(server.requests().is_empty(), "nothing is asked of a model");
 
-    let server = FakeProvider::new()
-        .stating("/v1/models", json!({"data": [{"id": "gpt-5.4"}, {"id": "unknown\u{1b}[2J"}]}));
+    let server = FakeProvider::new().stating(
+        "/v1/models",
+        json!({"data": [{"id": "gpt-5.4"}, {"id": "unknown\u{1b}[2J\u{202e}\u{9b}"}]}),
+    );
     let list = sandbox.cmd("claw-call").arg("--list-models").envs(server.env_for(Shape::OpenAi));
     let run = list.assert().success();
     let lines: Vec<Value> =
         run.stdout_text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["window_origin"], "table", "{run}");
-    assert_eq!(lines[1], json!({"model": "unknown\u{1b}[2J"}));
-    assert!(!run.stdout_text().contains('\u{1b}'), "text of a server is escaped");
+    assert_eq!(lines[1], json!({"model": "unknown\u{1b}[2J\u{202e}\u{9b}"}));
+    let raw = ['\u{1b}', '\u{202e}', '\u{9b}'];
+    assert!(!run.stdout_text().contains(raw), "text of a server is escaped");
 }
 
 #[test]
@@ -53,6 +56,12 @@ fn a_list_that_is_refused_is_reported_like_a_call() {
     assert!(run.stderr_text().contains("the offline provider has no models to list"), "{run}");
     let run = list("ANTHROPIC_BASE_URL", "http://127.0.0.1:9").code(69);
     assert!(run.stderr_text().contains("no answer from 'http://127.0.0.1:9'"), "{run}");
+    // A captive portal, say.
+    let portal = FakeProvider::new().stating("/v1/models", json!("<html>Log in</html>"));
+    let run = sandbox.cmd("claw-call").args(["--list-models", "--log", "json"]).envs(portal.env());
+    let text = run.assert().code(69).stderr_text();
+    assert!(text.contains("the answer is not a list of models"), "{text}");
+    assert!(!text.contains("reached") && !text.contains("network"), "{text}");
     let vertex = "https://h/v1/projects/p/locations/global";
     let run = list("ANTHROPIC_BASE_URL", vertex).code(78);
     assert!(run.stderr_text().contains("no list of models at"), "{run}");

@@ -102,7 +102,7 @@ impl TextAnswer {
     /// Returns the failure that the answer is: a refusal, or a successful answer that `why` cannot be used.
     pub(super) fn failure(&self, rows: &Rows, why: &str) -> anyhow::Result<Failure> {
         if self.is_success() {
-            return Ok(Failure::unreachable(why));
+            return Ok(Failure::broken(self.status, why));
         }
         let header = |name: &str| {
             let found = self.headers.iter().find(|(own, _)| own == name);

@@ -9,10 +9,12 @@ use clawutils::cli::{Log, Output};
 use clawutils::estimate::windows::Source;
 use clawutils::exit::{Exit, fail};
 use clawutils::json::write::Members;
+use clawutils::printable::printable_json;
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::offered::{self, MAX_ANSWER, MAX_PAGES, Offered};
 use clawutils::provider::question::Question;
 use clawutils::provider::{Failure, address};
+use std::collections::HashSet;
 use std::io::Write;
 use std::time::Instant;
 
@@ -90,12 +92,13 @@ fn line(offered: &Offered, model: &ModelArgs) -> anyhow::Result<String> {
         (None, Some(_)) => Some("table"),
         (None, None) => None,
     };
-    Ok(Members::new()
+    let line = Members::new()
         .string("model", &offered.model)
         .optional(Members::number, "window", offered.window.or(table))
         .optional(Members::string, "window_origin", origin)
         .optional(Members::number, "max_output", offered.max_output)
-        .into_json())
+        .into_json();
+    Ok(printable_json(&line).into_owned())
 }
 
 impl<'e> Asked<'e> {
@@ -109,7 +112,7 @@ impl<'e> Asked<'e> {
     /// what the server answered.
     fn list(&self) -> anyhow::Result<Result<Vec<Offered>, Failure>> {
         let mut next = offered::list(&self.asking.endpoint.urls);
-        let mut models = Vec::new();
+        let (mut models, mut names) = (Vec::<Offered>::new(), HashSet::new());
         for _ in 0..MAX_PAGES {
             let Some(question) = next else { break };
             let answer = self.answer(&question)?;
@@ -117,8 +120,10 @@ impl<'e> Asked<'e> {
             let Some(page) = page else {
                 return Ok(Err(answer.failure(&self.asking.rows, NO_LIST)?));
             };
-            models.extend(page.models);
-            next = page.next;
+            // A page that comes again, because a server ignores the cursor or repeats it, has nothing new.
+            let before = models.len();
+            models.extend(page.models.into_iter().filter(|it| names.insert(it.model.clone())));
+            next = page.next.filter(|_| models.len() > before);
         }
         Ok(Ok(models))
     }
@@ -128,7 +133,9 @@ impl<'e> Asked<'e> {
         let listed = match self.list()? {
             Ok(listed) => listed,
             // A server without a list states no window there. Any other failure says nothing about the window.
-            Err(failure) if matches!(failure.status, None | Some(404 | 405 | 501)) => Vec::new(),
+            Err(failure) if matches!(failure.status, Some(200..=299 | 404 | 405 | 501)) => {
+                Vec::new()
+            }
             Err(failure) => {
                 let text = format!("cannot ask for the window: {}", failure.final_message());
                 return fail(failure.exit(), self.asking.endpoint.without_key(&text));
