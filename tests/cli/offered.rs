@@ -59,7 +59,8 @@ fn a_list_that_is_refused_is_reported_like_a_call() {
     // A captive portal, say.
     let portal = FakeProvider::new().stating("/v1/models", json!("<html>Log in</html>"));
     let run = sandbox.cmd("claw-call").args(["--list-models", "--log", "json"]).envs(portal.env());
-    let text = run.assert().code(69).stderr_text();
+    let run = run.assert().code(69);
+    let text = run.stderr_text();
     assert!(text.contains("the answer is not a list of models"), "{text}");
     assert!(!text.contains("reached") && !text.contains("network"), "{text}");
     let vertex = "https://h/v1/projects/p/locations/global";
