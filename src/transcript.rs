@@ -13,11 +13,11 @@
 //! `O_APPEND` and these locks are not reliable on NFS. There, let only one program write.
 
 mod lock;
+mod tail;
 
 use crate::dialect;
 use crate::dialect::looks::{self, Looks};
 use crate::exit::{Error, Exit};
-use crate::id;
 use crate::input::Input;
 use crate::input::line::{self, without_mark};
 use crate::json::Object;
@@ -29,11 +29,12 @@ use rustix::fs::OFlags;
 use std::borrow::Cow;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tail::Tail;
 
 /// Options for appending.
 #[derive(Clone, Debug)]
@@ -294,9 +295,6 @@ pub fn append_state(path: &Path, line: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The number of bytes that are read first at the end of a file. The last line is nearly always shorter.
-const NEAR: u64 = 4 * 1024;
-
 /// Refuses a file that is not a transcript, and a transcript of another program. Some of these programs link their
 /// records into a tree, and would no longer find the newest entry after an append.
 fn require_transcript(file: &File, path: &Path) -> anyhow::Result<()> {
@@ -311,62 +309,6 @@ fn require_transcript(file: &File, path: &Path) -> anyhow::Result<()> {
     };
     let text = format!("cannot append to '{name}': {words}; {help}");
     Err(Error::new(Exit::Data, text).into())
-}
-
-/// The end of a file.
-struct Tail {
-    size: u64,
-    /// The last line, without its line feed.
-    line: Vec<u8>,
-    /// The offset at which that line begins.
-    start: u64,
-    /// True if the last line ends with a line feed, or there is no line.
-    is_ended: bool,
-}
-
-impl Tail {
-    /// Reads backwards from the end to the line feed before the last line.
-    fn read(file: &File, size: u64) -> std::io::Result<Tail> {
-        let mut length = NEAR.min(size);
-        loop {
-            // Each try reads up to the end of the file, so that the line is in one buffer. If the line is longer, the
-            // next try reads twice as much.
-            let from = size - length;
-            let mut line = part(file, from, size)?;
-            let is_ended = size == 0 || line.last() == Some(&b'\n');
-            if size > 0 && is_ended {
-                line.pop();
-            }
-            let feed = line.iter().rposition(|byte| *byte == b'\n');
-            if feed.is_some() || from == 0 {
-                let begin = feed.map_or(0, |feed| feed + 1);
-                line.drain(..begin);
-                return Ok(Tail { size, line, start: from + begin as u64, is_ended });
-            }
-            length = (length * 2).min(size);
-        }
-    }
-
-    /// Returns the id of the last record: its own, or `@` and its byte offset; empty for an empty file.
-    fn id(&self) -> String {
-        if self.size == 0 {
-            return String::new();
-        }
-        let line = if self.start == 0 { without_mark(&self.line) } else { &self.line };
-        let own = std::str::from_utf8(line).ok().and_then(|text| {
-            Object::parse(text)
-                .ok()
-                .and_then(|object| object.string("id").map(|id| id.into_owned()))
-        });
-        own.unwrap_or_else(|| id::address(self.start))
-    }
-}
-
-/// Reads the bytes of a file from offset `from` to `to`.
-fn part(file: &File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(to - from).map_err(std::io::Error::other)?];
-    file.read_exact_at(&mut bytes, from)?;
-    Ok(bytes)
 }
 
 /// Returns the lines of a batch with their ids. `previous` is the line before the batch.
@@ -426,26 +368,6 @@ mod tests {
     }
 
     const RECORD: &str = r#"{"type":"user","content":"hi"}"#;
-
-    #[test]
-    fn the_last_line_is_found_at_any_length() {
-        let directory = tempfile::tempdir().unwrap();
-        let around_buffer_sizes = (4090..4098).chain(8186..8194);
-        for length in [0, 1].into_iter().chain(around_buffer_sizes).chain([200_000]) {
-            for end in ["", "\n"] {
-                let path = directory.path().join("f");
-                let text = format!("first\n{}{end}", "x".repeat(length));
-                std::fs::write(&path, &text).unwrap();
-                let tail = Tail::read(&File::open(&path).unwrap(), text.len() as u64).unwrap();
-                if length == 0 && end.is_empty() {
-                    assert_eq!(tail.line, b"first");
-                } else {
-                    assert_eq!((tail.line.len(), tail.start), (length, 6), "{length} {end:?}");
-                    assert_eq!(tail.is_ended, end == "\n");
-                }
-            }
-        }
-    }
 
     #[test]
     fn ids_do_not_depend_on_how_records_are_batched() {
