@@ -59,13 +59,6 @@ def seal_off(*once):
     os.execvp("unshare", ["unshare", *user, "--net", "--mount", "sh", "-c", again, "sh", sys.executable, *own])
 
 
-def write_table(page, text):
-    """Replaces the table of a page."""
-    begin, end = "<!-- table -->\n", "<!-- end -->"
-    head, _, rest = page.read_text().partition(begin)
-    page.write_text(head + begin + text + end + rest.partition(end)[2])
-
-
 def png(width, height):
     rows = b"".join(b"\0" + b"\xff\0\0" * width for _ in range(height))
     chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -1,4 +1,4 @@
-"""Measures claw-estimate on the samples that no weight was fitted to, and writes the page of figures."""
+"""Measures claw-estimate on the samples that no weight was fitted to, and makes the tables of docs/accuracy.md."""
 
 import collections
 import datetime
@@ -58,8 +58,8 @@ def row(name, kinds, stress, files):
     return "| " + " | ".join(cells) + " |"
 
 
-def page(cache, texts, program, session):
-    """Returns the page. `session` is the table of a real session."""
+def tables(cache, texts, program):
+    """Returns the parts of the page, by name."""
     held = [(index, text) for index, text in enumerate(texts) if text["half"] == "held"]
     begins = numpy.concatenate([[0], numpy.cumsum([len(text["text"]) for text in texts])])[:-1]
     counts = {name: numpy.add.reduceat(counters.starts_of(cache, name).astype(float), begins) * counters.SCALE.get(name, 1)
@@ -79,71 +79,17 @@ def page(cache, texts, program, session):
     head = "| family | median | lowest | highest | kinds within -5 to +20 % | random files, p5 | p95 | stress samples under -10 % | lowest |\n" + "|---" * 9 + "|"
     table = ["| kind | " + " | ".join(MODELS) + " |", "|---" * (len(MODELS) + 1) + "|"]
     table += [f"| {kind} | " + " | ".join(f"{100 * row[name]:+.0f}" for name in MODELS) + " |" for kind, row in sorted(by_kind.items())]
-    numbers = {"DATE": datetime.date.today().strftime("%-d %B %Y"), "TEXTS": len(held), "KINDS": len(by_kind), "FILES": len(files),
-               "EXTENSIONS": len({text["kind"] for text in chosen if text["kind"].startswith("random")}), "STRESS": len(stress),
-               "OURS": "\n".join([head, *ours]), "THEIRS": "\n".join([head, *theirs]),
-               "SESSION": session, "WORST": "\n".join(["| family | lowest and highest kinds |\n|---|---|", *worst]), "TABLE": "\n".join(table)}
-    text = PAGE
-    for key, value in numbers.items():
-        text = text.replace("{" + key + "}", str(value))
-    return text
+    date = datetime.date.today().strftime("%-d %B %Y")
+    extensions = {text["kind"] for text in chosen if text["kind"].startswith("random")}
+    return {
+        "samples": f"Measured on {date}: {len(held)} samples of {len(by_kind)} kinds, among them {len(files)} random files with "
+                   f"{len(extensions)} extensions, and {len(stress)} stress samples.\n",
+        "estimates": "\n".join([head, *ours, ""]),
+        "characters": "\n".join([head, *theirs, ""]),
+        "errors": "\n".join(["| family | lowest and highest kinds |\n|---|---|", *worst, ""]),
+        "kinds": "\n".join([*table, ""]),
+    }
 
 
 def listed(ordered):
     return ", ".join(f"{kind} {100 * value:+.0f} %" for kind, value in ordered[:3] + ordered[-3:])
-
-
-PAGE = """\
-# How accurate the estimates are
-
-Measured on {DATE} by `scripts/dev/accuracy report`, which writes this page.
-
-claw-estimate's count of each sample is compared with that of a real tokenizer. The samples come from packages and from the
-files of one machine: {TEXTS} samples of {KINDS} kinds, among them {FILES} random files with {EXTENSIONS} extensions. Many kinds
-are also measured as they appear in the JSON input of a tool call, and some of these also with all non-ASCII characters
-escaped. The weights were fitted to other samples, from other packages. {STRESS} more are stress samples, which are hard for
-tokenizers: random symbols, and the Universal Declaration of Human Rights in several hundred languages. The minimum weights
-of three groups of scripts were raised because of stress samples, and the classes of characters were chosen with the errors
-of all these samples in view. The figures are therefore better than they would be for text that played no part in this.
-
-A kind that has fewer than three samples is left out.
-
-An error is the estimate divided by the count, minus one. If it is negative, a request may be larger than its estimate.
-
-The families o200k (GPT-4o and later), cl100k (GPT-4), llama (Llama 3), qwen, deepseek, mistral (Tekken) and gemini are
-measured with their own tokenizers. Claude's current tokenizer is not public: the count is that of the tokenizer of Claude 2
-times 1.10, the factor between the two in a real session with claude-sonnet-4-5. The tokenizer of Claude 4.7 and later is not
-public either, and is not measured: it is reported to give up to a third more tokens, so the estimate is that of claude times
-1.30.
-
-For an unknown model, the count is the largest of all these, including that of claude times 1.30. The estimate is at least
-that for newer Claude, whatever the text; on all samples of this page, it is also at least that for every other family.
-
-## claw-estimate
-
-{OURS}
-
-## Characters divided by four
-
-This is the rule of claw0 and pi.
-
-{THEIRS}
-
-## A real session
-
-A coding session of 453 replies with claude-sonnet-4-5, written by pi, has the provider's count of each prompt. A rule
-without counts adds up the estimates of all messages of a prompt. A rule with counts adds the estimates of the messages after
-the last counted reply to that reply's count, as claw-estimate does with a transcript. claw0 does not use counts, and its
-rule is for text only. The session contains neither the system prompt nor the tools, so each rule
-takes their size from the first count.
-
-{SESSION}
-
-## The largest errors
-
-{WORST}
-
-## All kinds, in percent
-
-{TABLE}
-"""

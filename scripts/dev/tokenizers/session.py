@@ -89,4 +89,4 @@ def row(rule, values):
 def table(rebuild, program, path):
     rows = sorted(errors(rebuild, program, path).items(), key=lambda item: item[0].endswith("with counts"))
     head = "| rule | p5 | median | p95 | median size of the error |\n|---|---|---|---|---|"
-    return "\n".join([head, *(row(rule, values) for rule, values in rows)])
+    return "\n".join([head, *(row(rule, values) for rule, values in rows), ""])
