@@ -20,10 +20,8 @@ static READER: Mutex<Option<SyncSender<AnswerEvent>>> = Mutex::new(None);
 #[derive(Debug)]
 pub(super) enum AnswerEvent {
     /// A part of the answer.
-    #[cfg(feature = "http")]
     Part(clawutils::provider::http::AnswerPart),
     /// The transfer ended, with or without an error.
-    #[cfg(feature = "http")]
     End(Result<(), Box<clawutils::provider::Failure>>),
     /// A signal arrived that ends the program.
     Signal(i32),

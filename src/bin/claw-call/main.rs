@@ -1,15 +1,11 @@
 //! claw-call: make one call to a model. This is the only program that uses the network.
 
-#[cfg(feature = "http")]
 mod args;
 mod asking;
-#[cfg(feature = "http")]
 mod batch;
 mod call;
 mod classify;
-#[cfg(feature = "http")]
 mod listening;
-#[cfg(feature = "http")]
 mod models;
 mod prefix;
 mod prices;
@@ -56,11 +52,9 @@ fn main() -> ExitCode {
     cli::run("claw-call", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-call");
-        #[cfg(feature = "http")]
         if args.call.models_offered {
             return models::list(&args.call, &args.model, log);
         }
-        #[cfg(feature = "http")]
         if args.call.ask_window {
             return models::ask(&args.call, &args.model, log);
         }
@@ -69,7 +63,6 @@ fn main() -> ExitCode {
             let body: Vec<u8> = input.into_iter().flat_map(|(_, bytes)| bytes).collect();
             return classify(status, &body, &args.call.rows, log);
         }
-        #[cfg(feature = "http")]
         if let Some(dir) = &args.call.batches.batch {
             return batch::batch(&args.call, dir, &args.model, &input, log);
         }

@@ -1,6 +1,5 @@
 //! Sends requests and receives their answers: over the network, or from the offline provider or recordings instead.
 
-#[cfg(feature = "http")]
 use crate::listening::{AnswerEvent, Listening};
 use crate::refused::{self, note_error};
 use crate::source::AnswerSource;
@@ -14,19 +13,15 @@ use clawutils::provider::collect::Remaining;
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::reading::Reading;
 use clawutils::provider::refusal::{FailureClass, Feature};
-#[cfg(feature = "http")]
 use clawutils::provider::{Failure, ModelRequest, offline};
 use std::hash::{BuildHasher, Hasher, RandomState};
-#[cfg(feature = "http")]
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// The longest wait for the optional parts of an answer: the rest of a refusal, or the usage that a stream reports
 /// after its stop reason.
-#[cfg(feature = "http")]
 const LINGER: Duration = Duration::from_secs(5);
 /// The capacity of the queue of received parts.
-#[cfg(feature = "http")]
 const QUEUE_LENGTH: usize = 8;
 
 /// The transport of a call.
@@ -34,7 +29,6 @@ pub(super) struct Network<'n> {
     pub(super) source: &'n mut AnswerSource,
     pub(super) endpoint: &'n Endpoint,
     pub(super) model: &'n ModelArgs,
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP requests time out"))]
     pub(super) timeout: Duration,
     pub(super) log: Log,
     /// The size of the body that was sent last, in bytes.
@@ -150,7 +144,6 @@ impl Transport for Network<'_> {
 }
 
 /// Returns the failure for a call that was stopped and must not be retried.
-#[cfg(feature = "http")]
 fn stopped(why: &str) -> Failure {
     Failure { retryable: false, ..Failure::unreachable(why) }
 }
@@ -158,7 +151,6 @@ fn stopped(why: &str) -> Failure {
 impl Network<'_> {
     /// Sends a body, and reads the answer until it is complete, the connection is lost, the deadline passes, or a
     /// signal arrives.
-    #[cfg(feature = "http")]
     fn exchange(
         &mut self,
         url: &str,
@@ -218,10 +210,5 @@ impl Network<'_> {
                 }
             }
         }
-    }
-
-    #[cfg(not(feature = "http"))]
-    fn exchange(&mut self, _: &str, _: &str, _: &mut Reading<'_>) -> Result<(), Failure> {
-        Err(Failure::unreachable("this build has no network"))
     }
 }
