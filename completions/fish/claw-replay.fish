@@ -39,7 +39,6 @@ complete -c claw-replay -n "__fish_claw_replay_needs_command" -f -a "diff" -d 'C
 complete -c claw-replay -n "__fish_claw_replay_needs_command" -f -a "merge" -d 'Merge the reports of several runs, and write their results'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l window -d 'Also check that the messages fit this context window, in tokens; separate several with commas' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l model -d 'Model to estimate tokens for (default: the one that the newest reply names)' -r -f
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l fail-on -d 'Least severe finding that makes a transcript fail' -r -f -a "error\t'Errors only: part of the transcript cannot be read'
 warning\t'Errors and warnings: a provider would refuse the messages if rebuild did not repair them'
 note\t'Any finding'"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l glob -d 'Pattern for the names of files in directories, or for their paths if it has a slash; may be repeated' -r -f

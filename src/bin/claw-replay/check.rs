@@ -16,17 +16,6 @@ use std::collections::HashSet;
 /// The maximum number of findings that a report lists.
 const MAX_FINDINGS: usize = 100;
 
-/// The least severe finding that makes a transcript fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum FailOn {
-    /// Errors only: part of the transcript cannot be read
-    Error,
-    /// Errors and warnings: a provider would refuse the messages if rebuild did not repair them
-    Warning,
-    /// Any finding
-    Note,
-}
-
 /// The options of `claw-replay check`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckArgs {
@@ -36,25 +25,16 @@ pub struct CheckArgs {
     /// Model to estimate tokens for (default: the one that the newest reply names)
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// Least severe finding that makes a transcript fail
-    #[arg(long, value_name = "SEVERITY", default_value = "warning")]
-    pub fail_on: FailOn,
     /// The options that check, guard and call share.
     #[command(flatten)]
     pub run: RunArgs,
 }
 
 /// The mode of `claw-replay check`.
+#[derive(Default)]
 pub struct Check {
     budgets: Vec<Budget>,
     model: Option<String>,
-    fail_on: Severity,
-}
-
-impl Default for Check {
-    fn default() -> Check {
-        Check { budgets: Vec::new(), model: None, fail_on: Severity::Warning }
-    }
 }
 
 impl CheckArgs {
@@ -68,13 +48,8 @@ impl CheckArgs {
         windows.retain(|window| known.insert(*window));
         let budget = |window| Budget::new(window, None, None);
         let budgets = windows.into_iter().map(budget).collect::<Result<_, _>>();
-        let fail_on = match self.fail_on {
-            FailOn::Error => Severity::Error,
-            FailOn::Warning => Severity::Warning,
-            FailOn::Note => Severity::Note,
-        };
         let budgets = budgets.map_err(|why| Error::new(Exit::Config, why))?;
-        Ok(Check { budgets, model: self.model.clone(), fail_on })
+        Ok(Check { budgets, model: self.model.clone() })
     }
 }
 
@@ -85,7 +60,7 @@ impl Mode for Check {
 
     fn options(&self) -> String {
         let windows = self.budgets.iter().map(|budget| budget.window).collect::<Vec<_>>();
-        format!("{windows:?} {:?} {:?}", self.model, self.fail_on)
+        format!("{windows:?} {:?}", self.model)
     }
 
     fn run(&self, transcript: &Transcript) -> anyhow::Result<Report> {
@@ -100,8 +75,8 @@ impl Mode for Check {
         let tokens = estimate::outlined(&outlines, &weights, model);
         let is_refused = |rule: &Rule| *rule == rules::REFUSED;
         let mut cases = vec![
-            self.case("sound", &findings, |rule| !is_refused(rule)),
-            self.case("sendable", &findings, is_refused),
+            case("sound", &findings, |rule| !is_refused(rule)),
+            case("sendable", &findings, is_refused),
         ];
         cases.extend(self.budgets.iter().map(|budget| window_case(tokens, *budget)));
         let numbers = counts.add_to(Members::new(), outlines.len(), tokens);
@@ -114,21 +89,18 @@ impl Mode for Check {
     }
 }
 
-impl Check {
-    /// Returns the case `name` for the findings whose rule fits. It fails if one of them is at least as severe as
-    /// `fail_on`.
-    fn case(&self, name: &str, findings: &Findings, fits: impl Fn(&Rule) -> bool) -> Case {
-        let is_severe = |rule: &Rule| fits(rule) && rule.severity >= self.fail_on;
-        let Some(first) = findings.iter().find(|found| is_severe(found.rule)) else {
-            return Case::new(name, Outcome::Passed, count_text(findings.count(fits)));
-        };
-        let more = findings.count(is_severe) - 1;
-        let mut message = format!("{}: {}", first.rule.name, first.message);
-        if more > 0 {
-            message.push_str(&format!("; {more} more"));
-        }
-        Case { line: first.place.line, ..Case::new(name, Outcome::Failed, message) }
+/// Returns the case `name` for the findings whose rule fits. It fails if one of them is at least a warning.
+fn case(name: &str, findings: &Findings, fits: impl Fn(&Rule) -> bool) -> Case {
+    let is_severe = |rule: &Rule| fits(rule) && rule.severity >= Severity::Warning;
+    let Some(first) = findings.iter().find(|found| is_severe(found.rule)) else {
+        return Case::new(name, Outcome::Passed, count_text(findings.count(fits)));
+    };
+    let more = findings.count(is_severe) - 1;
+    let mut message = format!("{}: {}", first.rule.name, first.message);
+    if more > 0 {
+        message.push_str(&format!("; {more} more"));
     }
+    Case { line: first.place.line, ..Case::new(name, Outcome::Failed, message) }
 }
 
 fn count_text(count: u64) -> String {
