@@ -39,9 +39,7 @@ struct Messages<'a> {
 /// no messages, or a leaf is chosen.
 pub fn read(input: &Input, dialect: Dialect, choice: &Choice) -> anyhow::Result<Input> {
     let name = &input.name;
-    if choice.leaf.is_some() {
-        return fail(Exit::Data, format!("cannot choose a leaf in '{name}': it has no branches"));
-    }
+    choice.require_no_leaf(input)?;
     let bytes = input.bytes()?;
     let Ok(text) = std::str::from_utf8(without_mark(&bytes)) else {
         return fail(Exit::Data, format!("cannot read '{name}': not UTF-8; give JSON"));

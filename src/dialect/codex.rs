@@ -23,7 +23,6 @@ use crate::dialect::Choice;
 use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{Chunk, IMPORTED, RecordSource, Translation};
-use crate::exit::{Exit, fail};
 use crate::finding::rules;
 use crate::input::Input;
 use crate::input::origin::SourcePlace;
@@ -88,10 +87,7 @@ struct Rollout {
 /// Fails if it cannot be read, or the translation cannot be written; fails with 65 if a leaf is chosen, because a file
 /// has only one branch.
 pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
-    if choice.leaf.is_some() {
-        let name = &input.name;
-        return fail(Exit::Data, format!("cannot choose a leaf in '{name}': it has no branches"));
-    }
+    choice.require_no_leaf(input)?;
     let History { source, files, missing } = History::of(input)?;
     let mut out = Translation::new(&source, choice);
     out.set_files(files);

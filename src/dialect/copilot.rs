@@ -15,7 +15,6 @@ use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{Chunk, IMPORTED, RecordSource, Translation};
 use crate::dialect::writer::{Author, Block, Content, Reply, ReplyPart, Usage};
-use crate::exit::{Exit, fail};
 use crate::finding::rules;
 use crate::injected;
 use crate::input::Input;
@@ -121,10 +120,7 @@ impl Counted {
 /// Fails if it cannot be read, or the translation cannot be written; fails with 65 if a leaf is chosen, because a file
 /// has only one branch.
 pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
-    if choice.leaf.is_some() {
-        let name = &input.name;
-        return fail(Exit::Data, format!("cannot choose a leaf in '{name}': it has no branches"));
-    }
+    choice.require_no_leaf(input)?;
     let mut out = Translation::new(input, choice);
     let (mut session, title) = (Session::default(), title(input));
     let mut done = Ok(());

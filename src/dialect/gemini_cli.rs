@@ -17,7 +17,6 @@ use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{Chunk, RecordSource, Translation};
 use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
-use crate::exit::{Exit, fail};
 use crate::finding::rules;
 use crate::input::Input;
 use crate::input::line::without_mark;
@@ -59,10 +58,7 @@ struct Chat {
 /// Fails if it cannot be read, or the translation cannot be written; fails with 65 if a leaf is chosen, because a file
 /// has only one branch.
 pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
-    if choice.leaf.is_some() {
-        let name = &input.name;
-        return fail(Exit::Data, format!("cannot choose a leaf in '{name}': it has no branches"));
-    }
+    choice.require_no_leaf(input)?;
     let mut out = Translation::new(input, choice);
     let (mut chat, directory) = (Chat::default(), directory(input));
     if is_one_object(input)? {

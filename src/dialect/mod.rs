@@ -86,6 +86,19 @@ pub struct Choice {
     pub directory: PathBuf,
 }
 
+impl Choice {
+    /// Refuses a leaf, because this input has only one branch.
+    fn require_no_leaf(&self, input: &Input) -> anyhow::Result<()> {
+        let name = &input.name;
+        match self.leaf {
+            Some(_) => {
+                fail(Exit::Data, format!("cannot choose a leaf in '{name}': it has no branches"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// Returns the input itself if it has records of clawutils or claw0, or else its translation.
 ///
 /// # Errors
@@ -96,14 +109,10 @@ pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
         Some(dialect) => dialect,
         None => match looks::of(&input)? {
             Looks::Dialect(dialect) => dialect,
-            _ if choice.leaf.is_some() => {
-                let name = &input.name;
-                return fail(
-                    Exit::Data,
-                    format!("cannot choose a leaf in '{name}': it has no branches"),
-                );
+            looks => {
+                choice.require_no_leaf(&input)?;
+                return looks.require_records(&input).map(|()| input);
             }
-            looks => return looks.require_records(&input).map(|()| input),
         },
     };
     match dialect {

@@ -166,12 +166,6 @@ impl<K: Copy> Tree<K> {
         }
     }
 
-    /// Returns true if a record begins a conversation.
-    #[must_use]
-    pub fn is_root(&self, node: Node) -> bool {
-        self.entry(node).parent == Parent::None
-    }
-
     /// Walks from a leaf to its root. At a record without a parent, the walk continues with the record that `next`
     /// returns, if there is one: a dialect can link records in another way.
     pub fn path(&self, leaf: Node, next: impl Fn(Node) -> Option<Node>) -> Path {
