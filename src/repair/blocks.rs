@@ -4,6 +4,7 @@ use super::program::{Context, Mended, PartKind, Program, Said, text_block, with}
 use super::sheet::Sheet;
 use crate::json;
 use crate::json::Object;
+use crate::json::write::Members;
 use crate::media::Encoded;
 use crate::record::content::Role;
 use crate::rules::{inputs, media, names};
@@ -90,6 +91,38 @@ pub(super) fn judge_media(block: &str, text: &str) -> Mended {
             Mended::By(text_block(text, &what), format!("media: it {why}; left out"))
         }
     }
+}
+
+/// Judges an image by its media type and its data in base64, which are JSON. `with` returns the block with others.
+pub(super) fn judge_base64(
+    media_type: &str,
+    data: &str,
+    text: &str,
+    with: impl FnOnce(&str, &str) -> String,
+) -> Mended {
+    let source =
+        |it: Members| it.string("type", "base64").raw("media_type", media_type).raw("data", data);
+    let mended = judge_media(&Members::of_type("image").object("source", source).into_json(), text);
+    let Mended::By(own, why) = mended else { return mended };
+    let object = Object::parse(&own).ok();
+    let source = object.and_then(|it| Object::parse(it.get("source")?).ok());
+    let block = source.and_then(|it| Some(with(it.get("media_type")?, it.get("data")?)));
+    Mended::By(block.unwrap_or(own), why)
+}
+
+/// Judges the images in the list `name` of a result.
+pub(super) fn judge_images(
+    raw: &str,
+    result: &Object<'_>,
+    name: &str,
+    judge: impl Fn(&str, &Object<'_>) -> Mended,
+) -> Mended {
+    let judge =
+        |block: &str| Object::parse(block).map_or(Mended::Fine, |object| judge(block, &object));
+    let list = result.get(name).and_then(|list| judge_list(list, judge));
+    list.map_or(Mended::Fine, |(blocks, why)| {
+        Mended::By(with(raw, &[name], &json::write::list(blocks)), why)
+    })
 }
 
 /// Judges the name and the input of a call in the form of Anthropic's API; `names` has the members of both.

@@ -1,6 +1,6 @@
 //! Rollout files of Codex; see [`crate::dialect::codex`]. Results need not follow their calls at once.
 
-use super::blocks::{judge_call, judge_list, judge_media};
+use super::blocks::{judge_base64, judge_call, judge_images};
 use super::program::{Context, Mended, Part, PartKind, Program, Said, text_block, with};
 use super::salvage;
 use super::sheet::Sheet;
@@ -118,14 +118,7 @@ impl Program for Codex {
             Some("input_image") => judge_image(part.raw, &block),
             Some("function_call" | "custom_tool_call") => judge_call(part.raw, "name", ""),
             Some("function_call_output" | "custom_tool_call_output") => {
-                let judge = |block: &str| match Object::parse(block) {
-                    Ok(object) => judge_image(block, &object),
-                    Err(_) => Mended::Fine,
-                };
-                let list = block.get("output").and_then(|list| judge_list(list, judge));
-                list.map_or(Mended::Fine, |(blocks, why)| {
-                    Mended::By(with(part.raw, &["output"], &json::write::list(blocks)), why)
-                })
+                judge_images(part.raw, &block, "output", judge_image)
             }
             Some("reasoning") if context.drops_thinking => {
                 Mended::Without("its reasoning is left out, as asked".to_owned())
@@ -205,19 +198,9 @@ fn judge_image(raw: &str, block: &Object<'_>) -> Mended {
         };
     };
     let media_type = media_type.split(';').next().unwrap_or_default();
-    let source = |it: Members| {
-        it.string("type", "base64").string("media_type", media_type).string("data", data)
-    };
-    let own = Members::of_type("image").object("source", source).into_json();
-    match judge_media(&own, "input_text") {
-        Mended::By(own, why) => {
-            let object = Object::parse(&own).ok();
-            let source = object.and_then(|it| Object::parse(it.get("source")?).ok());
-            let Some(source) = source else { return Mended::By(own, why) };
-            let get = |name| source.string(name).unwrap_or_default();
-            let url = format!("data:{};base64,{}", get("media_type"), get("data"));
-            Mended::By(with(raw, &["image_url"], &json::quote(&url)), why)
-        }
-        same => same,
-    }
+    let [media_type, data] = [media_type, data].map(json::quote);
+    judge_base64(&media_type, &data, "input_text", |media_type, data| {
+        let [media_type, data] = [media_type, data].map(|it| json::string(it).unwrap_or_default());
+        with(raw, &["image_url"], &json::quote(&format!("data:{media_type};base64,{data}")))
+    })
 }

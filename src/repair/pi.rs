@@ -1,7 +1,7 @@
 //! Sessions of pi, OpenClaw and GoClaw; see [`crate::dialect::pi`]. pi itself leaves out empty texts and replies that
 //! failed, and sends the thinking of other models as text.
 
-use super::blocks::{judge_call, judge_list, judge_media, judge_thinking};
+use super::blocks::{judge_base64, judge_call, judge_images, judge_thinking};
 use super::program::{
     Context, Links, Mended, NO_RESULT, Part, PartKind, Program, Said, text_block, with,
 };
@@ -92,14 +92,7 @@ impl Program for Pi {
     fn judge(&self, part: &Part<'_>, context: Context<'_>) -> Mended {
         let Ok(block) = Object::parse(part.raw) else { return Mended::Fine };
         if matches!(part.kind, PartKind::Result(_)) {
-            let judge = |block: &str| match Object::parse(block) {
-                Ok(object) => judge_image(block, &object),
-                Err(_) => Mended::Fine,
-            };
-            let list = block.get("content").and_then(|list| judge_list(list, judge));
-            return list.map_or(Mended::Fine, |(blocks, why)| {
-                Mended::By(with(part.raw, &["content"], &json::write::list(blocks)), why)
-            });
+            return judge_images(part.raw, &block, "content", judge_image);
         }
         match part.kind {
             PartKind::Call(_) => judge_call(part.raw, "name", "arguments"),
@@ -222,18 +215,7 @@ fn judge_image(raw: &str, block: &Object<'_>) -> Mended {
         return Mended::Fine;
     };
     let media_type = block.get("mimeType").unwrap_or("\"\"");
-    let source =
-        |it: Members| it.string("type", "base64").raw("media_type", media_type).raw("data", data);
-    let own = Members::of_type("image").object("source", source).into_json();
-    match judge_media(&own, "text") {
-        Mended::By(own, why) => {
-            let object = Object::parse(&own).ok();
-            let source = object.and_then(|it| Object::parse(it.get("source")?).ok());
-            let Some(source) = source else { return Mended::By(own, why) };
-            let get = |name| source.get(name).unwrap_or("\"\"");
-            let text = with(raw, &["data"], get("data"));
-            Mended::By(with(&text, &["mimeType"], get("media_type")), why)
-        }
-        same => same,
-    }
+    judge_base64(media_type, data, "text", |media_type, data| {
+        with(&with(raw, &["data"], data), &["mimeType"], media_type)
+    })
 }
