@@ -11,6 +11,7 @@
 use crate::exit::{Error, Exit};
 use crate::json::write::strings;
 use crate::json::{self, Object, quote};
+use crate::record::{self, Record};
 use regex_lite::Regex;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,6 +95,23 @@ impl Patterns {
             Ok(object) => object.with("redacted", &walk.kinds(&object)),
             Err(_) => text,
         })
+    }
+
+    /// Calls `each` with a record as it is after redaction, and true if that changed it. A record that redaction made invalid is
+    /// left out, because its text must not be seen.
+    pub fn redacted<E>(
+        patterns: Option<&Patterns>,
+        record: &Record<'_>,
+        each: impl FnOnce(&Record<'_>, bool) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(Cow::Owned(text)) = patterns.map(|patterns| patterns.redact(&record.text)) else {
+            return each(record, false);
+        };
+        let Ok(object) = Object::parse(&text) else { return Ok(()) };
+        let Ok(body) = record::parse(&object) else { return Ok(()) };
+        let (id, place) = (record.id.clone(), record.place.clone());
+        let (offset, end) = (record.offset, record.end);
+        each(&Record { id, offset, end, place, text: Cow::Borrowed(&text), body }, true)
     }
 
     /// Returns `text` with its matches replaced, and their kinds; `None` without a match. All patterns search

@@ -19,7 +19,7 @@ use crate::messages::view::{self, View};
 use crate::messages::{Message, rebuild};
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::truncation::KeptSpan;
-use crate::record::{self, Body, Record};
+use crate::record::{Body, Record};
 use crate::redact::Patterns;
 use crate::session::time;
 use crate::shorten;
@@ -161,18 +161,10 @@ impl<'v> TranscriptWalk<'v> {
 
     /// Handles the next record.
     fn take(&mut self, record: &Record<'_>, each: &mut Each<'_>) -> io::Result<()> {
-        let Some(Cow::Owned(text)) = self.redact.map(|patterns| patterns.redact(&record.text))
-        else {
-            return self.put(record, false, each);
-        };
-        // A record that redaction made invalid is left out, because showing it unchanged would reveal the
-        // text.
-        let Ok(object) = Object::parse(&text) else { return Ok(()) };
-        let Ok(body) = record::parse(&object) else { return Ok(()) };
-        let (id, place) = (record.id.clone(), record.place.clone());
-        let (offset, end) = (record.offset, record.end);
-        let text = Cow::Borrowed(text.as_str());
-        self.put(&Record { id, offset, end, place, text, body }, true, each)
+        let redact = self.redact;
+        Patterns::redacted(redact, record, |record, is_redacted| {
+            self.put(record, is_redacted, each)
+        })
     }
 
     fn put(

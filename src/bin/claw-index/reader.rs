@@ -9,14 +9,12 @@ use clawutils::finding::Finding;
 use clawutils::index::rows::{OtherRow, Rows};
 use clawutils::input::Input;
 use clawutils::input::lines::Lines;
-use clawutils::json::Object;
 use clawutils::lint;
 use clawutils::messages::range::Turns;
 use clawutils::messages::rebuild::read_record;
-use clawutils::record::{self, Record};
+use clawutils::record::Record;
 use clawutils::redact::Patterns;
 use rusqlite::Connection;
-use std::borrow::Cow;
 use std::slice;
 
 /// The largest number of rows of a session.
@@ -131,16 +129,7 @@ impl<'s, 'c> SessionReader<'s, 'c> {
             );
             return fail(Exit::Data, text);
         }
-        let Some(Cow::Owned(text)) = redact.map(|patterns| patterns.redact(&record.text)) else {
-            return self.rows(input, record);
-        };
-        // A record that redaction made invalid is left out, because its text must not be indexed.
-        let Ok(object) = Object::parse(&text) else { return Ok(()) };
-        let Ok(body) = record::parse(&object) else { return Ok(()) };
-        let (id, place) = (record.id.clone(), record.place.clone());
-        let (offset, end) = (record.offset, record.end);
-        let text = Cow::Borrowed(text.as_str());
-        self.rows(input, &Record { id, offset, end, place, text, body })
+        Patterns::redacted(redact, record, |record, _| self.rows(input, record))
     }
 
     fn rows(&mut self, input: &Input, record: &Record<'_>) -> anyhow::Result<()> {
