@@ -14,6 +14,7 @@ use crate::record::truncation::KeptSpan;
 use crate::shorten::omit;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use quick_xml::escape::partial_escape;
 use std::fmt::Display;
 
 /// A view record, or another record that is not part of the conversation.
@@ -236,14 +237,5 @@ pub fn clean(text: &str) -> String {
 
 /// Escapes text for HTML content, outside tags.
 pub fn html(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 16);
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            c => out.push(c),
-        }
-    }
-    out
+    partial_escape(text).into_owned()
 }
