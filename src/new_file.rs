@@ -5,9 +5,9 @@
 //! replaced; it is written directly.
 
 use crate::system::{link_unnamed, unnamed_file};
-use std::fs::{File, OpenOptions, hard_link, remove_file, rename};
+use std::fs::{File, OpenOptions, Permissions, hard_link, remove_file, rename};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The mode of a file that only its owner can read.
@@ -45,6 +45,14 @@ impl NewFile {
     #[must_use]
     pub fn direct(file: File) -> NewFile {
         NewFile { names: None, is_unnamed: false, file: BufWriter::new(file), result: Ok(()) }
+    }
+
+    /// Gives the file this mode, whatever the umask is.
+    ///
+    /// # Errors
+    /// Fails if the mode cannot be changed.
+    pub fn set_mode(&self, mode: u32) -> io::Result<()> {
+        self.file.get_ref().set_permissions(Permissions::from_mode(mode))
     }
 
     /// Completes the file and gives it its name. Unless `may_replace` is true, an existing file of this name is an

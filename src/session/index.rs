@@ -3,10 +3,10 @@
 use super::{SessionEntry, probe::Stamp, time};
 use crate::json::Object;
 use crate::json::write::{Members, table};
+use crate::new_file::NewFile;
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Reads the entries of an index by session id. An invalid or missing index has no entries.
@@ -26,10 +26,6 @@ fn parse(bytes: &[u8]) -> Option<HashMap<String, SessionEntry>> {
 
 fn entry(id: String, object: &Object<'_>) -> SessionEntry {
     let text = |name| object.string(name).map(|text| text.into_owned()).unwrap_or_default();
-    let stamp = || {
-        let (size, modified) = (object.number("size")?, object.number("modified")?);
-        Some(Stamp { size, modified, inode: object.number("inode")? })
-    };
     SessionEntry {
         id,
         key: text("key"),
@@ -38,7 +34,7 @@ fn entry(id: String, object: &Object<'_>) -> SessionEntry {
         created: time::of_text(&text("created_at")).unwrap_or(0),
         active: time::of_text(&text("last_active")).unwrap_or(0),
         records: object.number("message_count").unwrap_or(0),
-        stamp: stamp(),
+        stamp: Stamp::read(object),
         ..SessionEntry::default()
     }
 }
@@ -63,13 +59,7 @@ fn row(entry: &SessionEntry) -> String {
             "prompt",
             Some(entry.prompt.as_str()).filter(|it| !it.is_empty()),
         );
-    match entry.stamp {
-        Some(Stamp { size, modified, inode }) => {
-            row.number("size", size).number("modified", modified).number("inode", inode)
-        }
-        None => row,
-    }
-    .into_json()
+    entry.stamp.into_iter().fold(row, |row, stamp| stamp.add_to(row)).into_json()
 }
 
 /// Replaces a file atomically with one that has this text and mode.
@@ -77,18 +67,10 @@ fn row(entry: &SessionEntry) -> String {
 /// # Errors
 /// If it cannot be written.
 pub fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let write = || {
-        // A killed process with the same id may have left this file behind.
-        let _ = std::fs::remove_file(&new);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_data()?;
-        std::fs::rename(&new, path)
-    };
-    write().inspect_err(|_| drop(std::fs::remove_file(&new)))
+    let mut file = NewFile::create(path, mode)?;
+    file.set_mode(mode)?;
+    file.write_all(text.as_bytes())?;
+    file.finish(true)
 }
 
 /// Writes the index of a directory while holding the directory's lock. Failures are ignored, because the index is

@@ -6,6 +6,7 @@ use super::time;
 use crate::injected;
 use crate::input::line::without_mark;
 use crate::json::Object;
+use crate::json::write::Members;
 use crate::record::{self, Body};
 use memchr::memmem::Finder;
 use std::borrow::Cow;
@@ -32,6 +33,20 @@ impl Stamp {
         let nanos = u64::try_from(meta.mtime_nsec()).unwrap_or(0);
         let modified = seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
         Stamp { size: meta.len(), modified, inode: meta.ino() }
+    }
+
+    /// Returns the stamp in an object to which [`Stamp::add_to`] has added one.
+    #[must_use]
+    pub fn read(object: &Object<'_>) -> Option<Stamp> {
+        let [size, modified, inode] = ["size", "modified", "inode"].map(|name| object.number(name));
+        Some(Stamp { size: size?, modified: modified?, inode: inode? })
+    }
+
+    /// Adds its members to an object.
+    #[must_use]
+    pub fn add_to(self, row: Members) -> Members {
+        let Stamp { size, modified, inode } = self;
+        row.number("size", size).number("modified", modified).number("inode", inode)
     }
 }
 

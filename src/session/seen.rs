@@ -72,26 +72,18 @@ fn of_row(object: &Object<'_>) -> Option<SeenFile> {
     if object.string("version").as_deref() != Some(VERSION) {
         return None;
     }
-    let stamp = |object: &Object<'_>| {
-        let [size, modified, inode] = ["size", "modified", "inode"].map(|name| object.number(name));
-        Some(Stamp { size: size?, modified: modified?, inode: inode? })
-    };
     let session = |raw: &str| {
         let session = Object::parse(raw).ok()?;
-        Some((session.string("id")?.into_owned(), stamp(&session)?))
+        Some((session.string("id")?.into_owned(), Stamp::read(&session)?))
     };
     let sessions = elements(object.get("sessions")?)?.into_iter().map(session);
-    Some(SeenFile { file: stamp(object)?, sessions: sessions.collect::<Option<_>>()? })
+    Some(SeenFile { file: Stamp::read(object)?, sessions: sessions.collect::<Option<_>>()? })
 }
 
 fn row(seen: &SeenFile) -> String {
-    let stamp = |row: Members, stamp: &Stamp| {
-        let Stamp { size, modified, inode } = *stamp;
-        row.number("size", size).number("modified", modified).number("inode", inode)
-    };
     let session =
-        |(id, state): &(String, Stamp)| stamp(Members::new().string("id", id), state).into_json();
-    let row = stamp(Members::new().string("version", VERSION), &seen.file);
+        |(id, state): &(String, Stamp)| state.add_to(Members::new().string("id", id)).into_json();
+    let row = seen.file.add_to(Members::new().string("version", VERSION));
     row.list("sessions", seen.sessions.iter().map(session)).into_json()
 }
 

@@ -63,12 +63,7 @@ impl Row {
     fn to_line(&self, key: &str) -> String {
         let [before, after, parent] = &self.links;
         let row = Members::new().string("source", key);
-        let row = match self.stamp {
-            Some(Stamp { size, modified, inode }) => {
-                row.number("size", size).number("modified", modified).number("inode", inode)
-            }
-            None => row,
-        };
+        let row = self.stamp.into_iter().fold(row, |row, stamp| stamp.add_to(row));
         row.string("name", &self.name)
             .number("pages", self.parts)
             .string("before", before)
@@ -80,13 +75,9 @@ impl Row {
 
     fn read(object: &Object<'_>) -> Option<Row> {
         let text = |name: &str| object.string(name).map(Cow::into_owned);
-        let stamp = || {
-            let (size, modified) = (object.number("size")?, object.number("modified")?);
-            Some(Stamp { size, modified, inode: object.number("inode")? })
-        };
         let own = text("name").filter(|own| own.is_empty() || name::is_safe(own))?;
         Some(Row {
-            stamp: stamp(),
+            stamp: Stamp::read(object),
             name: own,
             parts: usize::try_from(object.number("pages")?).ok().filter(|n| *n <= MAX_PAGES)?,
             links: [text("before")?, text("after")?, text("belongs_to")?],
