@@ -19,7 +19,7 @@ use clawutils::cli::walk_error;
 use clawutils::exit::{Exit, fail};
 use clawutils::messages::rebuild::RebuildOptions;
 use clawutils::provider::cassette::Cassette;
-use clawutils::settings::values::{positive, seconds};
+use clawutils::settings::values::{positive, seconds, share};
 use clawutils::settings::{Setting, SettingValue};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -129,11 +129,6 @@ pub struct CallArgs {
     /// The options that check, guard and call share.
     #[command(flatten)]
     pub run: RunArgs,
-}
-
-fn share(text: &str) -> Result<f64, &'static str> {
-    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or("not a number from 0 to 1; write a plain number, such as 0.8")
 }
 
 impl CallArgs {
