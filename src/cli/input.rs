@@ -8,6 +8,7 @@ use crate::input::Input;
 use crate::messages::{self, Message};
 use anyhow::Context;
 use rustix::fs::OFlags;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{IoSlice, IsTerminal, Read, StdinLock, Stdout, Write};
 use std::path::{Path, PathBuf};
@@ -115,10 +116,7 @@ impl Operands {
     /// # Errors
     /// Fails with 74 or 77 if one cannot be read.
     pub fn read(&self) -> anyhow::Result<Vec<(Arc<str>, Vec<u8>)>> {
-        let read = |input: Input| -> anyhow::Result<(Arc<str>, Vec<u8>)> {
-            Ok((input.name.clone(), input.bytes()?.into_owned()))
-        };
-        self.open()?.into_iter().map(read).collect()
+        self.open()?.iter().map(Input::named_bytes).collect()
     }
 }
 
@@ -259,6 +257,19 @@ impl Output {
         let stdout = std::io::stdout();
         let is_terminal = stdout.is_terminal();
         Output { stdout, is_terminal, buffer: Vec::with_capacity(BUFFER) }
+    }
+
+    /// Writes lines as the whole of standard output.
+    ///
+    /// # Errors
+    /// As [`Output::finish`].
+    pub fn lines(lines: impl IntoIterator<Item: Display>) -> anyhow::Result<Exit> {
+        let mut out = Output::open();
+        for line in lines {
+            writeln!(out, "{line}").context("cannot write '<stdout>'")?;
+        }
+        out.finish()?;
+        Ok(Exit::Done)
     }
 
     /// Writes the rest of the buffer. The output is complete only if this succeeds.

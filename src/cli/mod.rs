@@ -22,9 +22,8 @@ pub use input::{
     read_file, read_stdin, require_meta, stdin_name, text, walk_error,
 };
 pub use log::{Log, LogArgs, StageOutcome, report};
-pub use progress::Progress;
 
-use crate::exit::{Error, Exit};
+use crate::exit::{Exit, fail};
 use crate::process::signals;
 use crate::settings::Variables;
 use std::sync::Arc;
@@ -46,15 +45,10 @@ pub fn variable(name: &str) -> Option<String> {
 /// Fails with 78 if `SOURCE_DATE_EPOCH` is not a number.
 pub fn now() -> anyhow::Result<f64> {
     if let Some(fixed) = variable("SOURCE_DATE_EPOCH") {
-        let why = || {
-            Error::new(
-                Exit::Config,
-                format!(
-                    "SOURCE_DATE_EPOCH is not a number of seconds: '{fixed}'; correct or unset it"
-                ),
-            )
-        };
-        return Ok(fixed.parse::<f64>().ok().filter(|ts| ts.is_finite()).ok_or_else(why)?);
+        let text =
+            format!("SOURCE_DATE_EPOCH is not a number of seconds: '{fixed}'; correct or unset it");
+        let seconds = fixed.parse::<f64>().ok().filter(|ts| ts.is_finite());
+        return seconds.map_or_else(|| fail(Exit::Config, text), Ok);
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // A double holds the time to the microsecond for some centuries to come.

@@ -44,6 +44,14 @@ enum InputStore {
 }
 
 impl Input {
+    /// Reads all of it, and returns its name and its bytes.
+    ///
+    /// # Errors
+    /// Fails if it cannot be read.
+    pub fn named_bytes(&self) -> anyhow::Result<(Arc<str>, Vec<u8>)> {
+        Ok((self.name.clone(), self.bytes()?.into_owned()))
+    }
+
     /// Creates an input from bytes in memory.
     #[must_use]
     pub fn memory(name: &str, bytes: Vec<u8>) -> Input {

@@ -27,7 +27,6 @@ use clawutils::provider::{ModelRequest, Provider, container, ollama, own_summary
 use clawutils::rules::check_ready;
 use signal_hook::low_level::emulate_default_handler;
 use std::cell::OnceCell;
-use std::io::Write;
 use std::sync::Arc;
 
 /// The default maximum number of tokens in an answer if the window is unknown, as in claw0.
@@ -261,10 +260,7 @@ fn dry_run(endpoint: &Endpoint, call: &ModelCall<'_, '_, '_>, log: Log) -> anyho
         endpoint.shown(call.ask, call.request.stream).iter().for_each(|line| log.note(line));
     }
     let body = call::first_body(call).unwrap_or_else(|_| call.body());
-    let mut out = Output::open();
-    writeln!(out, "{body}").context("cannot write '<stdout>'")?;
-    out.finish()?;
-    Ok(Exit::Done)
+    Output::lines([body])
 }
 
 /// Asks the provider to count the tokens of the request, and writes the number.
@@ -283,12 +279,7 @@ fn count(
         return fail(Exit::Config, text);
     }
     match call::count(call, network) {
-        Ok(tokens) => {
-            let mut out = Output::open();
-            writeln!(out, "{tokens}").context("cannot write '<stdout>'")?;
-            out.finish()?;
-            Ok(Exit::Done)
-        }
+        Ok(tokens) => Output::lines([tokens]),
         Err(failure) => match network.broken.take() {
             Some(error) => Err(error),
             None => reply::note_failure(failure, args, model, endpoint, log),

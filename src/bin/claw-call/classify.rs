@@ -1,13 +1,11 @@
 //! `claw-call --classify`: classifies an answer without a call.
 
-use anyhow::Context;
 use clawutils::cli::options::FailuresArgs;
 use clawutils::cli::{Log, Output, now};
 use clawutils::exit::{Error, Exit};
 use clawutils::json::Object;
 use clawutils::json::write::Members;
 use clawutils::provider::Failure;
-use std::io::Write;
 
 /// The options for classifying an answer.
 #[derive(Clone, Debug, clap::Args)]
@@ -50,9 +48,7 @@ pub fn classify(status: u16, body: &[u8], args: &RowArgs, log: Log) -> anyhow::R
         .into());
     }
     let failure = Failure::classify(status, &header, body, now()?, &args.failures.read()?);
-    let mut out = Output::open();
-    writeln!(out, "{}", to_json(&failure)).context("cannot write '<stdout>'")?;
-    out.finish()?;
+    Output::lines([to_json(&failure)])?;
     log.note(&failure.to_string());
     Ok(failure.exit())
 }

@@ -3,7 +3,6 @@
 use crate::args::{CallArgs, named};
 use crate::asking::{Asking, NoAnswer, TextAnswer};
 use crate::refused::note_error;
-use anyhow::Context;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{Log, Output};
 use clawutils::estimate::windows::Source;
@@ -15,7 +14,6 @@ use clawutils::provider::offered::{self, MAX_ANSWER, MAX_PAGES, Offered};
 use clawutils::provider::question::Question;
 use clawutils::provider::{Failure, address};
 use std::collections::HashSet;
-use std::io::Write;
 use std::time::Instant;
 
 /// The reason why a successful answer is not used.
@@ -41,12 +39,8 @@ pub fn list(args: &CallArgs, model: &ModelArgs, log: Log) -> anyhow::Result<Exit
             return fail(failure.exit(), endpoint.without_key(&text));
         }
     };
-    let mut out = Output::open();
-    for offered in models {
-        writeln!(out, "{}", line(&offered, model)?).context("cannot write '<stdout>'")?;
-    }
-    out.finish()?;
-    Ok(Exit::Done)
+    let lines = models.iter().map(|offered| line(offered, model));
+    Output::lines(lines.collect::<anyhow::Result<Vec<_>>>()?)
 }
 
 /// Asks the provider for the window of the model, stores the answer for all programs, and writes it as a JSON line. Returns
@@ -61,9 +55,7 @@ pub fn ask(args: &CallArgs, model: &ModelArgs, log: Log) -> anyhow::Result<Exit>
     let found = Asked::new(args, &endpoint)?.about(&name)?;
     let stored = model.learn_window(Source::Answer, found.window, args.window.window);
     note_error(stored, log);
-    let mut out = Output::open();
-    writeln!(out, "{}", line(&found, model)?).context("cannot write '<stdout>'")?;
-    out.finish()?;
+    Output::lines([line(&found, model)?])?;
     Ok(if found.window.is_some() { Exit::Done } else { Exit::NoGain })
 }
 

@@ -1,6 +1,5 @@
 //! `claw-checkpoint`: checks whether a checkpoint is due, has another program call the model, and reads the reply.
 
-use anyhow::Context;
 use clawutils::checkpoint::due::{ConversationState, Triggers};
 use clawutils::checkpoint::reply::CheckpointReply;
 use clawutils::checkpoint::{self, CheckpointPlan, PROMPT};
@@ -19,7 +18,6 @@ use clawutils::exit::{self, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::record::checkpoint::Checkpoint;
 use clawutils::settings::values::seconds;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -183,7 +181,5 @@ impl CheckpointRun<'_> {
 }
 
 fn write(checkpoint: &Checkpoint) -> anyhow::Result<()> {
-    let mut out = Output::open();
-    writeln!(out, "{}", checkpoint.record()).context("cannot write '<stdout>'")?;
-    out.finish()
+    Output::lines([checkpoint.record()]).map(drop)
 }

@@ -13,7 +13,6 @@ use clawutils::estimate::{Budget, Fault};
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::messages::{self as msg, Message};
 use clawutils::record::content::Role;
-use std::io::Write;
 use std::sync::Arc;
 
 impl CompactRun<'_> {
@@ -88,11 +87,9 @@ impl CompactRun<'_> {
         if !self.args.record {
             return write_messages(&task.apply(&made.planned, &made.reply.text)).map(|_| ());
         }
-        let mut out = Output::open();
         let record = record(task, made, None)?;
         let record = if self.args.for_cost { for_cost(&record) } else { record };
-        writeln!(out, "{record}").context("cannot write '<stdout>'")?;
-        out.finish()
+        Output::lines([record]).map(drop)
     }
 }
 

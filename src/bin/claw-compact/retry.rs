@@ -140,7 +140,6 @@ impl CompactRun<'_> {
     }
 
     fn show_pending(&self, pending: &[Pending]) -> anyhow::Result<Exit> {
-        let mut out = Output::open();
         let shown = Members::new()
             .objects("pending", pending, |it, compaction| {
                 let failures = attempts(compaction).failures(f64::INFINITY).count;
@@ -149,9 +148,7 @@ impl CompactRun<'_> {
                     .decimal("next_try", self.next_try(compaction))
             })
             .number("retry_seconds", self.args.pause.retry_interval);
-        out.write_all(shown.into_line().as_bytes()).context("cannot write '<stdout>'")?;
-        out.finish()?;
-        Ok(Exit::Done)
+        Output::lines([shown.into_json()])
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::run::CompactRun;
 use crate::sources::Source;
-use anyhow::Context;
 use clawutils::cli::Output;
 use clawutils::compact::request::SummaryPrompt;
 use clawutils::compact::{CutPlan, Task};
@@ -10,7 +9,6 @@ use clawutils::exit::Exit;
 use clawutils::json::write::Members;
 use clawutils::messages::Message;
 use clawutils::record::content::Role;
-use std::io::Write;
 
 impl CompactRun<'_> {
     /// Writes the description of `planned`.
@@ -48,10 +46,7 @@ impl CompactRun<'_> {
             .number("calls", calls)
             .number("left_out", left_out)
             .list("request", request);
-        let mut out = Output::open();
-        out.write_all(plan.into_line().as_bytes()).context("cannot write '<stdout>'")?;
-        out.finish()?;
-        Ok(Exit::Done)
+        Output::lines([plan.into_json()])
     }
 }
 

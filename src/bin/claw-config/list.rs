@@ -10,7 +10,6 @@ use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json, printable_lines};
 use clawutils::settings::place;
 use clawutils::settings::{Origin, Setting, SettingValue, ValueKind};
-use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
 /// The maximum width of a column of the table, in terminal cells. Wider text overflows its column.
@@ -57,7 +56,7 @@ impl List {
             true => all.iter().map(|(setting, value)| object(setting, value, window)).collect(),
             false => table(&all, window),
         };
-        print(&lines)
+        Output::lines(lines)
     }
 }
 
@@ -71,28 +70,17 @@ impl Get {
             return Ok(Exit::Failed);
         }
         match self.json {
-            true => print(&[printable_json(&to_json(&wanted, &texts)).into_owned()]),
-            false => {
-                let lines =
-                    texts.iter().map(|text| printable_lines(&text.to_string_lossy()).into_owned());
-                print(&lines.collect::<Vec<_>>())
-            }
+            true => Output::lines([printable_json(&to_json(&wanted, &texts))]),
+            false => Output::lines(
+                texts.iter().map(|text| printable_lines(&text.to_string_lossy()).into_owned()),
+            ),
         }
     }
 }
 
 /// Prints the path of the configuration file, which `set` creates if it does not exist.
 pub fn path(given: &ArgMatches) -> anyhow::Result<Exit> {
-    print(&[printable(&place::path(given, ENVIRONMENT)?.to_string_lossy()).into_owned()])
-}
-
-fn print(lines: &[String]) -> anyhow::Result<Exit> {
-    let mut out = Output::open();
-    for line in lines {
-        writeln!(out, "{line}")?;
-    }
-    out.finish()?;
-    Ok(Exit::Done)
+    Output::lines([printable(&place::path(given, ENVIRONMENT)?.to_string_lossy())])
 }
 
 /// Returns lines with key, value and origin in columns. A `window` that is not set but known is shown with its origin.

@@ -1,12 +1,10 @@
 //! `claw-config step`: chooses the next stage of the guard after a refusal.
 
-use anyhow::Context;
 use clap::Args;
 use clawutils::cli::budget::RefusedArgs;
 use clawutils::cli::{Output, diagnostics};
 use clawutils::exit::Exit;
 use clawutils::guard::{advice, fault, next};
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Write the stage of the guard that may cure a refusal
@@ -38,9 +36,6 @@ impl Step {
             return Ok(Exit::NoGain);
         };
         diagnostics::say(&self.program, &stage.announcement(fault, is_likely));
-        let mut out = Output::open();
-        writeln!(out, "{}", stage.program()).context("cannot write '<stdout>'")?;
-        out.finish()?;
-        Ok(Exit::Done)
+        Output::lines([stage.program()])
     }
 }

@@ -7,7 +7,6 @@ mod source;
 use crate::count::CountArgs;
 use crate::rent::Rent;
 use crate::source::Source;
-use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
@@ -19,7 +18,6 @@ use clawutils::exit::{self, Exit};
 use clawutils::messages::Message;
 use clawutils::provider::cache::CacheChoice;
 use clawutils::usage::{Counts, Prices};
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -116,7 +114,6 @@ fn main() -> ExitCode {
         let origin = origin.filter(|_| budget.is_some());
         let prices = cli::prices(args.prices.as_deref(), args.model.models.as_deref())?;
         let costs = model.and_then(|model| prompt_costs(&estimate, prices.of(model.name)?));
-        let mut out = Output::open();
         let line = match (args.json, args.bar, budget) {
             (true, _, budget) => {
                 report::json(&estimate, &messages, (model, costs), budget, origin, limit)
@@ -133,10 +130,7 @@ fn main() -> ExitCode {
             let [cached, uncached] = [cached, uncached].map(|cost| prices.amount(cost));
             format!("{cached:>11}  price of the prompt if the last one is cached, else {uncached}")
         });
-        for line in [line].iter().chain(&parts).chain(&price) {
-            writeln!(out, "{line}").context("cannot write '<stdout>'")?;
-        }
-        out.finish()?;
+        Output::lines([line].iter().chain(&parts).chain(&price))?;
         if let Some(limit) = heavy {
             return exit::fail(Exit::TooLarge, report::too_many_bytes(&estimate, limit));
         }
@@ -192,10 +186,5 @@ fn write_factors(messages: &[Message<'_>]) -> anyhow::Result<Exit> {
         );
         return exit::fail(Exit::NoGain, text);
     }
-    let mut out = Output::open();
-    for row in rows {
-        writeln!(out, "{row}").context("cannot write '<stdout>'")?;
-    }
-    out.finish()?;
-    Ok(Exit::Done)
+    Output::lines(rows)
 }

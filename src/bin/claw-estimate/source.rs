@@ -33,10 +33,7 @@ impl Source {
                 inputs.into_iter().map(open).collect::<Result<_, _>>()?,
             ));
         }
-        let read = |input: Input| -> anyhow::Result<(Arc<str>, Vec<u8>)> {
-            Ok((input.name.clone(), input.bytes()?.into_owned()))
-        };
-        Ok(Source::Messages(inputs.into_iter().map(read).collect::<Result<_, _>>()?))
+        Ok(Source::Messages(inputs.iter().map(Input::named_bytes).collect::<Result<_, _>>()?))
     }
 
     /// Returns the messages. The findings of a rebuild are reported.

@@ -1,9 +1,9 @@
 //! path, current and switch: find a session by name, or the current one.
 
 use crate::make::{SessionPlan, make};
-use crate::place::{SessionPlace, clock, default_agent, print};
-use clawutils::cli::open_transcript;
+use crate::place::{SessionPlace, clock, default_agent};
 use clawutils::cli::options::ResetArgs;
+use clawutils::cli::{Output, open_transcript};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::session::reset::{self, Reset};
 use clawutils::session::turn::{HeldTurn, Purpose, lock_path};
@@ -53,7 +53,7 @@ impl Path {
         let Some(path) = path.to_str() else {
             return fail(Exit::Failed, format!("the path '{}' is not UTF-8", path.display()));
         };
-        print(path)
+        Output::lines([path])
     }
 
     /// Creates a session with the name as its key if it looks like a key, or else as its label.
@@ -75,7 +75,7 @@ impl Current {
                 let (label, reuse) = (Some(label), Some(i64::MIN));
                 let made = make(place, SessionPlan { agent, key: None, label, reuse })?;
                 place.store.choose(&made.agent, &made.id)?;
-                return print(&made.id);
+                return Output::lines([&made.id]);
             }
             let what_to_do = if entries.is_empty() {
                 "create one with claw-session new"
@@ -90,7 +90,7 @@ impl Current {
         if next.id != entry.id {
             place.store.choose(&next.agent, &next.id)?;
         }
-        print(&next.id)
+        Output::lines([&next.id])
     }
 }
 
@@ -104,7 +104,7 @@ impl Switch {
         }
         let next = follow(self.resets, place, &entries, entry)?;
         place.store.choose(&next.agent, &next.id)?;
-        print(&next.id)
+        Output::lines([&next.id])
     }
 }
 

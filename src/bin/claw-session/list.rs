@@ -70,12 +70,7 @@ impl Reindex {
 fn names(entries: &[SessionEntry]) -> anyhow::Result<Exit> {
     let ids = entries.iter().map(|entry| &entry.id);
     let labels = entries.iter().map(|entry| &entry.label).filter(|label| !label.is_empty());
-    let mut out = Output::open();
-    for name in ids.chain(labels) {
-        writeln!(out, "{}", printable(name))?;
-    }
-    out.finish()?;
-    Ok(Exit::Done)
+    Output::lines(ids.chain(labels).map(|name| printable(name)))
 }
 
 fn row(entry: &SessionEntry, agents: usize) -> String {

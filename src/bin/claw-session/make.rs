@@ -1,8 +1,8 @@
 //! new, fork and label: create sessions and change labels.
 
-use crate::place::{SessionPlace, clock, print};
+use crate::place::{SessionPlace, clock};
 use clawutils::cli::progress::appending;
-use clawutils::cli::{open_transcript, variable};
+use clawutils::cli::{Output, open_transcript, variable};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::messages::range::{self, RebuildOptions};
@@ -170,7 +170,7 @@ impl New {
         let (key, label) = (self.key.clone(), self.label.clone());
         let entry = make(place, SessionPlan { agent, key, label, reuse: None })?;
         place.store.choose(&entry.agent, &entry.id)?;
-        print(&entry.id)
+        Output::lines([&entry.id])
     }
 }
 
@@ -184,7 +184,7 @@ impl Label {
                     .log
                     .note(&format!("session '{}' has no label; give TEXT to set one", entry.id));
             }
-            return print(&printable(&entry.label));
+            return Output::lines([printable(&entry.label)]);
         };
         if let Err(why) = name::label(text) {
             return fail(Exit::Usage, format!("invalid label '{text}': {why}"));
@@ -224,7 +224,7 @@ impl Fork {
         let forked = fork::fork(&inputs[0], end, &header.line, &ts)?;
         place.store.write(&header.path, &forked.text, &ts)?;
         self.report(place, &path, &forked);
-        print(&header.id)
+        Output::lines([&header.id])
     }
 
     fn report(&self, place: &SessionPlace, path: &str, forked: &fork::Forked) {

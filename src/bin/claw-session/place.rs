@@ -1,7 +1,7 @@
 //! The place of the sessions: the options that name it, and what all commands look up in it.
 
 use clawutils::cli::options::{PlaceArgs, StoreArgs};
-use clawutils::cli::{Log, LogArgs, Output, now, open_transcript};
+use clawutils::cli::{Log, LogArgs, now, open_transcript};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::input::Input;
 use clawutils::printable::printable;
@@ -162,15 +162,6 @@ pub(crate) fn default_agent(entries: &[SessionEntry]) -> String {
 pub(crate) fn clock() -> anyhow::Result<(i64, String)> {
     let now = now()?;
     Ok((time::of_seconds(now), now.to_string()))
-}
-
-/// Writes a line to standard output.
-pub(crate) fn print(text: &str) -> anyhow::Result<Exit> {
-    use std::io::Write;
-    let mut out = Output::open();
-    writeln!(out, "{text}")?;
-    out.finish()?;
-    Ok(Exit::Done)
 }
 
 /// Formats a time for display.

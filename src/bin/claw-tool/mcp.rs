@@ -102,11 +102,6 @@ impl Mcp {
             return fail(Exit::Unavailable, "cannot write tools: the server offers none");
         }
         Directory::open(path, &self.command)?.write(&tools)?;
-        let mut out = Output::open();
-        for tool in tools {
-            writeln!(out, "{}", tool.line()).context("cannot write '<stdout>'")?;
-        }
-        out.finish()?;
-        Ok(Exit::Done)
+        Output::lines(tools.iter().map(Definition::line))
     }
 }
