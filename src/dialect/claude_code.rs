@@ -1,6 +1,6 @@
 //! Project files of Claude Code: records that form a tree, in which each names its parent as `parentUuid`.
 //!
-//! They are read as versions 2.0.76 and 2.1.330 read them. These versions were observed while they resumed sessions;
+//! They are read as versions 2.0.76, 2.1.330 and 2.1.332 read them. These versions were observed while they resumed sessions;
 //! there is no public source. The types of records that the program of version 2.1.332 has are known by name.
 //!
 //! - The records of type `user`, `assistant`, `attachment` and `system` with a `uuid` form the chain of a conversation,
@@ -12,9 +12,14 @@
 //!   records are read, and so are the results that are their children.
 //! - A compaction consists of a `compact_boundary` record, which names the record before it as `logicalParentUuid`, and
 //!   a summary. `preservedMessages` names earlier records that come right after the summary.
+//! - Results can be replaced, see `replaced.rs`, and the file of a subagent can continue its session, see `base.rs`.
 
+mod base;
 pub mod record;
+mod replaced;
+pub mod sidechains;
 
+use crate::dialect::joined::Joined;
 use crate::dialect::source::SourceLine;
 use crate::dialect::translation::{Chunk, Translation};
 use crate::dialect::tree::{Node, ParentName, Tree};
@@ -24,8 +29,10 @@ use crate::input::Input;
 use crate::input::origin::{Remark, SourcePlace};
 use crate::json;
 use crate::json::outline::Value;
+use base::Base;
 use foldhash::fast::RandomState;
 use record::{Boundary, Facts, Record};
+use replaced::Replacements;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -61,6 +68,9 @@ enum Role {
 #[derive(Default)]
 struct Project {
     tree: Tree<Kind>,
+    /// The session that it continues, whose file comes first.
+    base: Base,
+    replacements: Replacements,
     /// The first record with a session's id; or the first such record with the working directory, if there is one.
     header: Option<SourcePlace>,
     /// True if that record has the working directory.
@@ -89,15 +99,19 @@ enum Step {
 /// # Errors
 /// Fails if it cannot be read, or the translation cannot be written; fails with 65 if the leaf does not exist.
 pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
-    let mut out = Translation::new(input, choice);
-    let mut project = Project::default();
+    let (Joined { source, files }, base, missing) = Base::of(input)?;
+    let mut out = Translation::new(&source, choice);
+    out.set_files(files);
+    let mut project = Project { base, ..Project::default() };
     out.each_line(&mut |line, out| project.take(line, out))?;
     let twins = project.tree.finish();
+    let missing = missing.or_else(|| project.base.remark_of(&project.tree));
+    missing.into_iter().for_each(|remark| out.remark(remark));
     let tree = &project.tree;
     remark_twins(tree, &twins, &mut out);
     project.write_title(&mut out)?;
     if let Some(leaf) = choose_leaf(tree, input, choice, project.leaf())? {
-        let path = tree.path(leaf, |node| project.before_boundary(node));
+        let path = tree.path(leaf, |node| project.before(node));
         remark_path(tree, &path, &mut out);
         let others = project.others_of_replies(&path.nodes);
         let members: Vec<Node> = path.nodes.iter().chain(&others).copied().collect();
@@ -138,7 +152,11 @@ impl Project {
         let (record, place) = (Record::of(line), line.place);
         // Newer versions write records without a directory first.
         let has_directory = line.value.get("cwd").is_some();
-        if record.has_session && (self.header.is_none() || has_directory && !self.has_directory) {
+        let is_own = place.offset >= self.base.begin;
+        if is_own
+            && record.has_session
+            && (self.header.is_none() || has_directory && !self.has_directory)
+        {
             self.header = Some(place);
             self.has_directory = has_directory;
             out.header(place, |out| record::header(line, None, out));
@@ -148,11 +166,15 @@ impl Project {
         let kind = record.kind.and_then(json::string).unwrap_or_default();
         let id = source.id.as_deref().filter(|_| !OUTSIDE.contains(&&*kind));
         let Some(id) = id else {
-            self.title(&kind, line.value);
-            if SENT_OTHERWISE.contains(&&*kind) {
-                out.unknown(format!("records of the type '{kind}', which are not applied"), place);
-            } else if !OUTSIDE.contains(&&*kind) {
-                out.unknown(format!("records of the unknown type '{kind}'"), place);
+            match &*kind {
+                replaced::KIND => self.replacements.take(line),
+                base::KIND => {}
+                kind if OUTSIDE.contains(&kind) => {
+                    if is_own {
+                        self.title(kind, line.value);
+                    }
+                }
+                kind => out.unknown(format!("records of the unknown type '{kind}'"), place),
             }
             return;
         };
@@ -198,6 +220,9 @@ impl Project {
                 Step::Record(node) => {
                     let entry = self.tree.entry(node);
                     out.add(entry.place, entry.kind.chunk);
+                    if entry.kind.role == Role::Results {
+                        self.replacements.write(entry.place, out)?;
+                    }
                 }
                 Step::Reply(nodes) => {
                     let entries = || nodes.iter().map(|node| self.tree.entry(*node));
@@ -246,13 +271,18 @@ impl Project {
         let is_leaf =
             |node: &Node| !matches!(self.tree.entry(*node).kind.role, Role::None | Role::Boundary);
         let is_main = |node: &Node| is_leaf(node) && !self.tree.entry(*node).kind.is_sidechain;
-        self.tree.nodes().rfind(is_main).or_else(|| self.tree.nodes().rfind(is_leaf))
+        let is_own = |node: &Node| self.tree.entry(*node).place.offset >= self.base.begin;
+        let nodes = || self.tree.nodes().filter(is_own);
+        nodes().rfind(is_main).or_else(|| nodes().rfind(is_leaf))
     }
 
-    /// Returns the record before a boundary, with which a walk towards the root continues.
-    fn before_boundary(&self, node: Node) -> Option<Node> {
-        let boundary = self.boundaries.get(&node)?;
-        self.tree.find(boundary.before.as_ref()?)
+    /// Returns the record with which a walk towards the root continues after a record without a parent: the one before a
+    /// boundary, or the one after which a subagent began.
+    fn before(&self, node: Node) -> Option<Node> {
+        match self.boundaries.get(&node) {
+            Some(boundary) => self.tree.find(boundary.before.as_ref()?),
+            None => self.base.before(node, &self.tree),
+        }
     }
 
     /// Returns the records that belong to replies on the path but are not on it: further blocks, and results of calls
@@ -385,7 +415,7 @@ const TITLES: [(&str, &str); 3] =
     [("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary")];
 
 /// Types of records that are not part of the chain.
-const OUTSIDE: [&str; 42] = [
+const OUTSIDE: [&str; 43] = [
     "queue-operation",
     "last-prompt",
     "mode",
@@ -428,12 +458,9 @@ const OUTSIDE: [&str; 42] = [
     "repl-mode",
     "hybrid-organization",
     "host-row",
+    // It is neither uploaded nor shown again, but sent.
+    "history-suppression",
 ];
-
-/// Types of records outside the chain that can change what is sent, which is not done here: results that are replaced by
-/// their beginnings, the conversation that the file of a subagent continues, and history that is not shown again.
-const SENT_OTHERWISE: [&str; 3] =
-    ["content-replacement", "fork-context-ref", "history-suppression"];
 
 /// Types of records that can be links of the chain without being part of the conversation.
 const LINKS: [&str; 4] = ["system", "progress", "attachment", "assistant"];

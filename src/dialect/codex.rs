@@ -20,6 +20,7 @@ pub mod item;
 mod title;
 
 use crate::dialect::Choice;
+use crate::dialect::joined::Joined;
 use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{Chunk, IMPORTED, RecordSource, Translation};
@@ -88,7 +89,7 @@ struct Rollout {
 /// has only one branch.
 pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     choice.require_no_leaf(input)?;
-    let History { source, files, missing } = History::of(input)?;
+    let History { text: Joined { source, files }, missing } = History::of(input)?;
     let mut out = Translation::new(&source, choice);
     out.set_files(files);
     missing.into_iter().for_each(|remark| out.remark(remark));

@@ -19,6 +19,7 @@ pub mod copilot;
 pub mod draft;
 pub mod gemini_cli;
 pub mod ids;
+pub mod joined;
 pub mod looks;
 pub mod pi;
 pub mod source;

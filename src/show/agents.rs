@@ -2,15 +2,17 @@
 //!
 //! Claude Code writes them to files of their own: 2.0.76 to `agent-ID.jsonl` beside the session, and newer versions (as of
 //! 2.1.330, 2026-11) to the directory `SESSION/subagents`. The names of these files are compared with the id in a result, so
-//! that the text of a session never becomes a path.
+//! that the text of a session never becomes a path. Older versions wrote them to the file of the session.
 
 use super::chart::Chart;
 use super::html::{Entries, Place, agent_link};
 use super::walk::TranscriptWalk;
 use super::wording::phrase;
 use super::words::html;
-use super::{Item, ShowNotes, ShowOptions};
-use crate::dialect::{self, Choice};
+use super::{CallOutcome, Item, ShowNotes, ShowOptions, acts};
+use crate::dialect::claude_code::sidechains;
+use crate::dialect::looks::{self, Looks};
+use crate::dialect::{self, Choice, Dialect};
 use crate::input::Input;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
@@ -18,10 +20,15 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The files of subagents, by their ids.
+/// The transcripts of the subagents of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Agents {
+    /// Their files, by the ids of the subagents.
     files: BTreeMap<String, PathBuf>,
+    /// The file of the session.
+    session: PathBuf,
+    /// The ids of the calls whose subagents are in that file, and of the last records of these.
+    inside: Vec<(String, String)>,
     /// How the transcripts are read.
     choice: Choice,
 }
@@ -42,7 +49,8 @@ impl Agents {
             (is_other && is_file()).then_some((id, path))
         };
         let files = files.filter_map(|entry| id(entry.ok()?.path())).collect();
-        Agents { files, choice }
+        let inside = inside_of(session).unwrap_or_default();
+        Agents { files, session: session.to_owned(), inside, choice }
     }
 
     /// Returns a writer of the transcripts.
@@ -51,13 +59,45 @@ impl Agents {
         AgentTranscripts { agents: self, options, shown, notes }
     }
 
-    /// Opens the transcript of a subagent, if there is one.
-    fn open(&self, id: &str) -> Option<Input> {
-        let path = self.files.get(id)?;
-        let name = path.file_name()?.to_string_lossy();
-        let input = File::open(path).and_then(|file| Input::file(&name, file)).ok()?;
-        dialect::open(input, &self.choice).ok()
+    /// Finds the subagent that gave a result.
+    fn of_result(&self, result: &CallOutcome) -> Option<Agent<'_>> {
+        let named = acts::agent_of(&result.text).and_then(|id| self.files.get_key_value(id));
+        let of_file = |(id, path): (&String, &'_ PathBuf)| (id.clone(), path.clone());
+        if let Some((id, path)) = named.map(of_file) {
+            return Some(Agent { id, path, leaf: None });
+        }
+        let index = self.inside.iter().position(|(call, _)| *call == result.id)?;
+        let leaf = Some(&*self.inside[index].1);
+        Some(Agent { id: format!("in-session-{}", index + 1), path: self.session.clone(), leaf })
     }
+
+    /// Opens the transcript of a subagent.
+    fn open(&self, agent: &Agent<'_>) -> Option<Input> {
+        let choice = Choice { leaf: agent.leaf.map(str::to_owned), ..self.choice.clone() };
+        dialect::open(file(&agent.path)?, &choice).ok()
+    }
+}
+
+/// A subagent.
+struct Agent<'a> {
+    /// Its id, or a name for one without an id.
+    id: String,
+    /// The file with its transcript.
+    path: PathBuf,
+    /// The last record, if the transcript is a branch of the file.
+    leaf: Option<&'a str>,
+}
+
+fn file(path: &Path) -> Option<Input> {
+    let name = path.file_name()?.to_string_lossy();
+    File::open(path).and_then(|file| Input::file(&name, file)).ok()
+}
+
+/// Returns the ids of the calls whose subagents are in the file of the session, and of the last records of these.
+fn inside_of(session: &Path) -> Option<Vec<(String, String)>> {
+    let input = file(session)?;
+    let is_claude_code = looks::of(&input).ok()? == Looks::Dialect(Dialect::ClaudeCode);
+    is_claude_code.then(|| sidechains::of_calls(&input).ok()).flatten()
 }
 
 /// Writes the transcripts of subagents, each once. Those of their own subagents are in them.
@@ -69,12 +109,19 @@ pub(super) struct AgentTranscripts<'a> {
 }
 
 impl AgentTranscripts<'_> {
-    /// Writes the transcript of a subagent, folded, or a link if it is on the page already.
-    pub fn write(&self, id: &str, language: &'static str, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the transcript of the subagent that gave a result, folded, or a link if it is on the page already.
+    pub fn write(
+        &self,
+        result: &CallOutcome,
+        language: &'static str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let Some(agent) = self.agents.of_result(result) else { return Ok(()) };
+        let id = &*agent.id;
         if self.shown.borrow().contains(id) {
             return agent_link(&format!("#agent-{id}"), self.options.language, out);
         }
-        let Some(input) = self.agents.open(id) else { return Ok(()) };
+        let Some(input) = self.agents.open(&agent) else { return Ok(()) };
         let (inputs, mut chart) = ([input], Chart::default());
         let read = TranscriptWalk::whole(&inputs, self.options, &mut |entry| {
             chart.take(entry);
@@ -82,7 +129,7 @@ impl AgentTranscripts<'_> {
         });
         // A file with this name may be of something else.
         let is_own = |chart: &Chart| chart.session.as_ref()?.agent.as_deref().map(|own| own == id);
-        if read.is_err() || is_own(&chart) != Some(true) {
+        if read.is_err() || agent.leaf.is_none() && is_own(&chart) != Some(true) {
             return Ok(());
         }
         self.shown.borrow_mut().insert(id.to_owned());
@@ -94,7 +141,8 @@ impl AgentTranscripts<'_> {
             "<details class=\"agent\" id=\"agent-{id}\"{open}>\n<summary>{}</summary>",
             html(&summary)
         )?;
-        let inner = |id: &str, language, out: &mut dyn Write| self.write(id, language, out);
+        let inner =
+            |result: &CallOutcome, language, out: &mut dyn Write| self.write(result, language, out);
         let place = Place::Agent(id);
         let mut entries =
             Entries::begin(self.options, &chart, Some(&inner), place, language, &mut *out);

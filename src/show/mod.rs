@@ -8,7 +8,7 @@
 //! Control characters and characters that change the text direction are escaped before they reach the output, and
 //! each format escapes text that would be taken for its markup.
 
-mod acts;
+pub(crate) mod acts;
 pub mod agents;
 pub mod chart;
 mod code;
@@ -428,7 +428,9 @@ pub fn show(
             let chart = chart(&read)?;
             let cannot = "cannot write '<stdout>'";
             let agents = agents.writer(options);
-            let agent = |id: &str, language, out: &mut dyn Write| agents.write(id, language, out);
+            let agent = |result: &CallOutcome, language, out: &mut dyn Write| {
+                agents.write(result, language, out)
+            };
             let frame = html::Frame { name, agent: Some(&agent), ..html::Frame::default() };
             let mut page = html::Page::begin(options, frame, &chart, out).context(cannot)?;
             let mut notes = read(&mut |entry| page.show(entry))?;

@@ -6,10 +6,10 @@ use super::source::{Reading, SiteOptions};
 use super::state::Row;
 use crate::new_file::NewFile;
 use crate::printable::printable;
-use crate::show::ShowOptions;
 use crate::show::html::{self as page_html, Frame, Page, agent_link};
 use crate::show::wording::{Language, phrase};
 use crate::show::words::{html, when};
+use crate::show::{CallOutcome, ShowOptions, acts};
 use anyhow::Context;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -46,7 +46,11 @@ pub fn write(
         let index = usize::try_from(turn.checked_sub(chart.first_turn)?).ok()?;
         pages.get(index).filter(|part| **part > 1).map(|part| name::file(&row.name, *part))
     };
-    let agent = |id: &str, _: &'static str, out: &mut dyn Write| match agent(id) {
+    let agent = |result: &CallOutcome, _: &'static str, out: &mut dyn Write| match acts::agent_of(
+        &result.text,
+    )
+    .and_then(agent)
+    {
         Some(address) => agent_link(&address, show.language, out),
         None => Ok(()),
     };

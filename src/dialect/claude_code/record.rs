@@ -94,6 +94,12 @@ impl<'a> Record<'a> {
     fn content(&self) -> Option<Value<'a>> {
         self.message?.content
     }
+
+    /// Returns the results in its message, which become its first records.
+    pub fn results(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
+        let blocks = self.content().and_then(Value::elements).into_iter().flatten();
+        blocks.filter(|block| block.get("type") == Some("\"tool_result\""))
+    }
 }
 
 impl<'a> Message<'a> {

@@ -188,15 +188,56 @@ fn dialects_5_the_types_of_the_newest_version_are_known() {
         api-request-shape artifact-autoreact-ledger artifact-comment-monitor atis-latch attribution-snapshot \
         bridge-session continued-in cost-state custom-title data-flow-incomplete data-flow-records derived-from \
         dev-mods ended-by-model file-history-delta file-history-snapshot frame-link host-row hybrid-organization \
-        isolation-latch last-prompt memory-mode mode observer-ref permission-mode pr-link queue-operation relocated \
+        history-suppression isolation-latch last-prompt memory-mode mode observer-ref permission-mode pr-link queue-operation relocated \
         repl-mode resume-head-vouch session-owner summary tag tools-used worktree-state";
     let state = |kind: &str| format!(r#"{{"type":"{kind}","sessionId":"s"}}"#);
     let known: Vec<String> = types.split_whitespace().map(state).collect();
     let text = format!("{}\n{}", record("u1 - u:one"), known.join("\n"));
     assert_eq!(rebuild(&text, None), ("U|one".to_owned(), vec![]));
-    for kind in ["content-replacement", "fork-context-ref", "history-suppression", "novelty"] {
-        let text = format!("{}\n{}", record("u1 - u:one"), state(kind));
-        assert_eq!(rebuild(&text, None).1, ["unknown-type 2 -"], "{kind}");
+    let text = format!("{}\n{}", record("u1 - u:one"), state("novelty"));
+    assert_eq!(rebuild(&text, None).1, ["unknown-type 2 -"]);
+}
+
+#[test]
+fn audit_41_results_that_are_replaced_are_sent_in_their_last_form() {
+    let replaced = |list: &[(&str, &str)]| {
+        let item = |(call, text): &(&str, &str)| {
+            format!(r#"{{"kind":"tool-result","toolUseId":"{call}","replacement":"{text}"}}"#)
+        };
+        let list: Vec<String> = list.iter().map(item).collect();
+        format!(
+            r#"{{"type":"content-replacement","sessionId":"s","replacements":[{}]}}"#,
+            list.join(",")
+        )
+    };
+    let both = |content: &str| {
+        let result = |call: &str, content: &str| {
+            format!(r#"{{"type":"tool_result","tool_use_id":"{call}","content":{content}}}"#)
+        };
+        let results = [result("c1", content), result("c2", "\"short\"")].join(",");
+        let calls = file("u1 - u:go\na2 u1 c/m:c1\na3 a2 c/m:c2");
+        format!(
+            r#"{calls}
+{{"type":"user","uuid":"r1","parentUuid":"a3","message":{{"role":"user","content":[{results}]}}}}"#
+        )
+    };
+    let end = file("a4 r1 a/n:done");
+    for (content, first) in [
+        ("\"long\"", "[new]"),
+        (r#"[{"type":"text","text":"long"}]"#, "[new]"),
+        (r#"[{"type":"image","source":{"type":"url","url":"https://x/y.png"}}]"#, "[image]"),
+        ("\"<persisted-output>\\nlong\"", "[<persisted-output>\nlong]"),
+        ("\"\"", "[(no output)]"),
+    ] {
+        let later = replaced(&[("c1", "new"), ("zz", "lost")]);
+        let lines = [both(content), replaced(&[("c2", "own"), ("c1", "old")]), end.clone(), later];
+        let (words, findings) = rebuild(&lines.join("\n"), None);
+        let second = "[own]";
+        assert_eq!(
+            (words, findings),
+            (format!("U|go|A|call c1|call c2|U|{first}|{second}|A|done"), vec![]),
+            "{content}"
+        );
     }
 }
 

@@ -6,11 +6,11 @@
 //! or, if this member is missing or 0, the records before the first one whose `ordinal` is at least
 //! `end_ordinal_exclusive`.
 
+use crate::dialect::joined::Joined;
 use crate::finding::rules;
 use crate::input::Input;
 use crate::input::lines::Lines;
-use crate::input::origin::{Remark, SourceFile, SourcePlace};
-use crate::input::rope::Rope;
+use crate::input::origin::{Remark, SourcePlace};
 use crate::json::Object;
 use anyhow::Context;
 use std::borrow::Cow;
@@ -19,15 +19,11 @@ use std::path::{Path, PathBuf};
 
 /// The maximum number of files that are read for one conversation.
 const MAX_FILES: usize = 1000;
-/// The number of bytes that are searched for line feeds at once.
-const PART: u64 = 1024 * 1024;
 
 /// The text of a conversation.
 pub struct History {
-    /// The text.
-    pub source: Input,
-    /// The files that the text consists of; empty if the input continues no other file.
-    pub files: Vec<SourceFile>,
+    /// The text, with that of the files that the input continues.
+    pub text: Joined,
     /// A remark, if the conversation begins in an earlier file that is not found or is too short.
     pub missing: Option<Remark>,
 }
@@ -70,28 +66,7 @@ impl History {
             }
         }
         parts.reverse();
-        History::join(&input.name, parts, missing)
-    }
-
-    /// Joins the parts into one text.
-    fn join(name: &str, parts: Vec<Input>, missing: Option<Remark>) -> anyhow::Result<History> {
-        if let [source] = parts.as_slice() {
-            return Ok(History { source: source.clone(), files: Vec::new(), missing });
-        }
-        let (mut files, mut lines) = (Vec::new(), 0);
-        let feed = Input::memory("", b"\n".to_vec());
-        let mut rope = Rope::new(parts.iter().cloned().chain([feed]).collect());
-        for (index, part) in parts.iter().enumerate() {
-            files.push(SourceFile { begin: rope.length(), lines, name: part.name.clone() });
-            rope.push(index, 0, part.length);
-            let (feeds, ends_in_feed) = feeds(part)?;
-            lines += feeds;
-            if !ends_in_feed && index + 1 < parts.len() {
-                rope.push(parts.len(), 0, 1);
-                lines += 1;
-            }
-        }
-        Ok(History { source: Input::rope(name, rope), files, missing })
+        Ok(History { text: Joined::of(&input.name, parts)?, missing })
     }
 }
 
@@ -172,16 +147,4 @@ fn search(directory: &Path, levels: usize, id: &str) -> Option<PathBuf> {
         0 => paths.into_iter().find(is_it),
         _ => paths.iter().rev().find_map(|path| search(path, levels - 1, id)),
     }
-}
-
-/// Returns the number of line feeds in an input, and true if it ends with one.
-fn feeds(input: &Input) -> anyhow::Result<(u64, bool)> {
-    let (mut count, mut last, mut from) = (0, None, 0);
-    while from < input.length {
-        let to = (from + PART).min(input.length);
-        let part = input.part(from, to)?;
-        count += memchr::memchr_iter(b'\n', &part).count() as u64;
-        (last, from) = (part.last().copied(), to);
-    }
-    Ok((count, last == Some(b'\n')))
 }

@@ -15,8 +15,9 @@ use crate::record::content::Role;
 use jiff::Timestamp;
 use std::io::{self, Write};
 
-/// Writes the transcript of a subagent, or a link to it, given its id and the main language of the page.
-pub type AgentWriter<'f> = dyn Fn(&str, &'static str, &mut dyn Write) -> io::Result<()> + 'f;
+/// Writes the transcript of a subagent, or a link to it, given its result and the main language of the page.
+pub type AgentWriter<'f> =
+    dyn Fn(&CallOutcome, &'static str, &mut dyn Write) -> io::Result<()> + 'f;
 
 /// The place of a conversation on its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,10 +296,7 @@ impl<'o, W: Write> Entries<'o, W> {
         result.media.iter().try_for_each(|media| {
             writeln!(self.out, "{}", picture(media, self.options.language))
         })?;
-        match self.agent.zip(acts::agent_of(&result.text)) {
-            Some((write, id)) => write(id, self.language, &mut self.out),
-            None => Ok(()),
-        }
+        self.agent.map_or(Ok(()), |write| write(result, self.language, &mut self.out))
     }
 
     /// Writes a call that is shown as what it is. To-do lists and plans are not folded.

@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use super::{assert_same, read_json, run, sessions, used, without_additions, without_reminders};
-use crate::common::Sandbox;
+use crate::common::{AssertExt, Sandbox};
 
 /// The prompt with which each session of the corpus was resumed.
 const PROBE: &str = "Resume probe: where were we?";
@@ -78,5 +79,57 @@ fn usage_is_the_sum_over_replies() {
         ];
         let sum = names.map(|name| sum[name].as_u64().expect("a count"));
         assert_eq!(used(&sandbox), sum, "{}", directory.display());
+    }
+}
+
+#[test]
+fn audit_41_a_subagent_that_is_a_fork_continues_its_session() {
+    let sandbox = Sandbox::new();
+    let record = |id: &str, parent: Option<&str>, text: &str, is_aside: bool| {
+        let kind = if id.starts_with('a') { "assistant" } else { "user" };
+        let content = json!([{"type": "text", "text": text}]);
+        let record = json!({
+            "type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s1", "isSidechain": is_aside, "cwd": "/w",
+            "agentId": is_aside.then_some("x1"), "timestamp": "2026-03-01T09:00:00.000Z",
+            "message": {"role": kind, "id": format!("m{id}"), "content": content},
+        });
+        format!("{record}\n")
+    };
+    let session = record("u1", None, "one", false)
+        + &record("a1", Some("u1"), "two", false)
+        + &record("u2", Some("a1"), "later", false);
+    let reference = |last: &str, session: &str| {
+        let record = json!({
+            "type": "fork-context-ref", "agentId": "x1", "parentSessionId": session, "parentLastUuid": last,
+            "contextLength": 2,
+        });
+        format!("{record}\n")
+    };
+    let own = record("u7", None, "task", true) + &record("a7", Some("u7"), "done", true);
+    let file = "p/s1/subagents/agent-x1.jsonl";
+    std::fs::create_dir_all(sandbox.path("p/s1/subagents")).expect("a directory");
+    sandbox.write("p/s1.jsonl", session);
+    let texts = |run: assert_cmd::assert::Assert| {
+        let lines = run.success().stdout_text();
+        let texts = lines.lines().map(|line| {
+            let message: Value = serde_json::from_str(line).expect("a message");
+            let texts = message["content"].as_array().expect("blocks").iter();
+            texts.map(|it| it["text"].as_str().unwrap_or_default()).collect::<Vec<_>>().join(" ")
+        });
+        texts.collect::<Vec<_>>().join("|")
+    };
+    sandbox.write(file, reference("a1", "s1") + &own);
+    let run = || sandbox.cmd("claw-rebuild").arg(file).assert();
+    assert_eq!(texts(run().stderr("")), "one|two|task|done");
+    let header = sandbox.cmd("claw-show").arg(file).assert().success().stdout_text();
+    assert!(header.contains("subagent x1"), "{header}");
+    // A session that is missing, or does not have the record. The id is never a path.
+    for (last, session, why) in [
+        ("zz", "s1", "continues session 's1', which does not have its record 'zz'"),
+        ("a1", "s2", "continues session 's2', which cannot be found"),
+        ("a1", "../s1", "continues session '../s1', which cannot be found"),
+    ] {
+        sandbox.write(file, reference(last, session) + &own);
+        assert_eq!(texts(run().stderr(contains(why))), "task|done", "{why}");
     }
 }

@@ -90,3 +90,50 @@ fn audit_42_transcripts_of_subagents_are_folded_in_the_page_of_their_session() {
         (&json!(0), &json!(0))
     );
 }
+
+#[test]
+fn audit_41_subagents_in_the_file_of_the_session_are_folded_after_their_results() {
+    let sandbox = Sandbox::new();
+    let record = |kind: &str,
+                  is_aside: bool,
+                  id: &str,
+                  parent: &str,
+                  content: serde_json::Value| {
+        let parent = Some(parent).filter(|parent| !parent.is_empty());
+        let record = json!({
+            "type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s1", "cwd": "/a", "isSidechain": is_aside,
+            "timestamp": "2026-03-01T09:00:00.000Z",
+            "message": {"role": kind, "content": content, "id": format!("m{id}")},
+        });
+        format!("{record}\n")
+    };
+    let call = |id: &str, prompt: &str| json!([{"type": "tool_use", "id": id, "name": "Task", "input": {"subagent_type": "x", "prompt": prompt}}]);
+    let result =
+        |id: &str| json!([{"type": "tool_result", "tool_use_id": id, "content": "It is done."}]);
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    let aside = |id: &str, prompt: &str, answer: &str| {
+        record("user", true, &format!("{id}1"), "", json!(prompt))
+            + &record("assistant", true, &format!("{id}2"), &format!("{id}1"), text(answer))
+    };
+    let session = record("user", false, "u1", "", json!("count"))
+        + &aside("w", "Warmup", "Ready.")
+        + &record("assistant", false, "a1", "u1", call("t1", "Count"))
+        + &record("assistant", false, "a2", "a1", call("t2", "Count"))
+        + &aside("s", "Count", "First counted.")
+        + &aside("t", "Count", "Second counted.")
+        + &record("user", false, "r1", "a1", result("t1"))
+        + &record("user", false, "r2", "a2", result("t2"))
+        + &record("assistant", false, "a3", "r2", text("Both counted."));
+    sandbox.write("s1.jsonl", session);
+    let page = sandbox.cmd("claw-show").args(["--format", "html", "s1.jsonl"]).assert();
+    let page = page.success().stderr("").stdout_text();
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no '{text}' in {page}"));
+    assert_eq!(page.matches("<details class=\"agent\"").count(), 2, "{page}");
+    assert!(place("id=\"agent-in-session-1\"") < place("First counted."), "{page}");
+    assert!(place("First counted.") < place("id=\"agent-in-session-2\""), "{page}");
+    assert!(place("id=\"agent-in-session-2\"") < place("Second counted."), "{page}");
+    assert!(place("Second counted.") < place("Both counted."), "{page}");
+    assert!(!page.contains("Ready."), "{page}");
+    let text = sandbox.cmd("claw-show").arg("s1.jsonl").assert().success().stdout_text();
+    assert!(!text.contains("First counted."), "{text}");
+}
