@@ -66,6 +66,12 @@ pub fn only_quoted(raw: Option<&str>) -> Option<&str> {
     raw.filter(|raw| raw.starts_with('"'))
 }
 
+/// Returns `raw` if it is the number of an HTTP status.
+#[must_use]
+pub fn status(raw: Option<&str>) -> Option<&str> {
+    raw.filter(|raw| raw.len() == 3 && raw.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Returns the text of a message.
 #[must_use]
 pub fn text(content: Value<'_>) -> String {

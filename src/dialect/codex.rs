@@ -132,6 +132,13 @@ impl Rollout {
             ("event_msg", Some(event)) if event.get("type") == Some(RENAMED) => {
                 self.title = event.string("thread_name").map(Cow::into_owned);
             }
+            ("event_msg", Some(event)) => {
+                if let Some(message) = failure(event) {
+                    self.end_reply(out);
+                    let chunk = out.chunk(|out| out.failure(&source, "failed", None, &message));
+                    self.entries.push(Entry { place, chunk, model: 0, call: None });
+                }
+            }
             ("response_item", Some(item)) => self.item(&source, item, out),
             ("turn_context", Some(turn)) => {
                 let model = turn.get("model").unwrap_or_default();
@@ -273,6 +280,12 @@ const NOT_SENT: [&str; 9] = [
     "security_risk_score",
     "realtime_item",
 ];
+
+/// Returns the message of the error with which a turn ended.
+fn failure<'a>(event: Value<'a>) -> Option<Cow<'a, str>> {
+    let ends = matches!(event.string("type").as_deref(), Some("task_complete" | "turn_complete"));
+    event.object("error").filter(|_| ends)?.string("message")
+}
 
 /// Writes the header of the session.
 fn header(

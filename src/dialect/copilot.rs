@@ -11,6 +11,7 @@
 //! - The counts of a call come before the reply, in an event of their own.
 
 use crate::dialect::Choice;
+use crate::dialect::blocks::status;
 use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{Chunk, IMPORTED, RecordSource, Translation};
@@ -154,17 +155,6 @@ fn title(input: &Input) -> Option<String> {
     (!name.is_empty() && !name.starts_with(['|', '>'])).then_some(name)
 }
 
-/// Writes that a turn failed, or that the user ended it. This is not sent.
-fn failure(
-    source: &RecordSource<'_>,
-    class: &str,
-    message: Option<Cow<'_, str>>,
-    out: &mut Translation<'_>,
-) {
-    let message = json::quote(&message.unwrap_or_default());
-    out.record(source, 1, "error").raw("class", &json::quote(class)).raw("message", &message);
-}
-
 impl Session {
     fn take(
         &mut self,
@@ -196,10 +186,14 @@ impl Session {
             "system.notification" | "skill.context_delivered" | "session.mode_notice_delivered" => {
                 note(&source, data.quoted("content"), &kind, out);
             }
-            "abort" => failure(&source, "interrupted", data.string("reason"), out),
+            "abort" => {
+                let reason = data.string("reason").unwrap_or_default();
+                out.failure(&source, "interrupted", None, &reason);
+            }
             "session.error" => {
                 let class = data.string("errorType").unwrap_or("failed".into());
-                failure(&source, &class, data.string("message"), out);
+                let message = data.string("message").unwrap_or_default();
+                out.failure(&source, &class, status(data.get("statusCode")), &message);
             }
             "session.handoff" => note(&source, data.quoted("context"), &kind, out),
             "session.compaction_complete" if data.is_true("success") => {

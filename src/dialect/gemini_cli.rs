@@ -92,6 +92,9 @@ fn directory(input: &Input) -> Option<String> {
     Some(path.trim_end().to_owned())
 }
 
+/// The beginning of the message that a prompt was not answered.
+const FAILED: &str = "[API Error";
+
 impl Chat {
     fn take(&mut self, line: SourceLine<'_>, directory: Option<&str>, out: &mut Translation<'_>) {
         let value = line.value;
@@ -167,7 +170,13 @@ impl Chat {
         let chunk = out.chunk(|out| match message.string("type").as_deref() {
             Some("user") => self.user(&source, out),
             Some("gemini") => self.reply(&source, out),
-            Some("info" | "error" | "warning") => {}
+            Some("error") => {
+                let text = message.string("content").filter(|it| it.starts_with(FAILED));
+                if let Some(text) = text {
+                    out.failure(&source, "failed", None, &text);
+                }
+            }
+            Some("info" | "warning") => {}
             kind => {
                 let kind = kind.unwrap_or_default();
                 out.unknown(format!("messages of the unknown type '{kind}'"), line.place);

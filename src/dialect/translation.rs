@@ -222,6 +222,18 @@ impl<'i> Translation<'i> {
         }
     }
 
+    /// Writes that a call to the provider failed, or that the user ended the turn. This is not sent. `status` is JSON.
+    pub fn failure(
+        &mut self,
+        source: &RecordSource<'_>,
+        class: &str,
+        status: Option<&str>,
+        message: &str,
+    ) {
+        let mut record = self.record(source, 1, "error");
+        record.string("class", class).optional("status", status).string("message", message);
+    }
+
     /// Keeps a line that has no equivalent in clawutils, in a record that readers ignore.
     pub fn imported(&mut self, source: &RecordSource<'_>) {
         self.record(source, 1, IMPORTED).raw("record", source.line.value.text());

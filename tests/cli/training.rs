@@ -411,3 +411,127 @@ fn audit_42_a_turn_becomes_a_trace_with_a_span_for_each_request_and_call() {
             .contains("a secret question")
     );
 }
+
+/// A session of each program in which the first of two prompts was not answered, as the program stores it.
+fn unanswered() -> [(&'static str, Vec<Value>); 5] {
+    let ts = "2026-03-01T09:00:00.000Z";
+    let claude = |kind: &str, id: &str, parent: Option<&str>, text: &str| {
+        json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "timestamp": ts, "isSidechain": false,
+            "message": {"role": kind, "id": id, "model": "m", "content": [{"type": "text", "text": text}]}})
+    };
+    let mut error = claude("assistant", "e", Some("u1"), "API Error: 429 too many requests");
+    error["isApiErrorMessage"] = true.into();
+    error["error"] = "rate_limit".into();
+    error["apiErrorStatus"] = 429.into();
+    let codex =
+        |kind: &str, payload: Value| json!({"timestamp": ts, "type": kind, "payload": payload});
+    let item = |role: &str, kind: &str, text: &str| {
+        codex(
+            "response_item",
+            json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}),
+        )
+    };
+    let meta = codex(
+        "session_meta",
+        json!({"id": "s", "timestamp": ts, "cwd": "/w", "cli_version": "0.171.0"}),
+    );
+    let ended = json!({"type": "task_complete", "turn_id": "t", "last_agent_message": null, "error": {"message": "refused"}});
+    let gemini = |kind: &str, id: &str, content: Value| json!({"id": id, "timestamp": ts, "type": kind, "content": content});
+    let pi = |id: &str, parent: Option<&str>, message: Value| json!({"type": "message", "id": id, "parentId": parent, "timestamp": ts, "message": message});
+    let copilot = |kind: &str, id: &str, data: Value| json!({"type": kind, "id": id, "timestamp": ts, "data": data});
+    [
+        (
+            "claude-code",
+            vec![
+                claude("user", "u1", None, "Lost"),
+                error,
+                claude("user", "u2", Some("e"), "Danke"),
+                claude("assistant", "a2", Some("u2"), "Bitte"),
+            ],
+        ),
+        (
+            "codex",
+            vec![
+                meta,
+                item("user", "input_text", "Lost"),
+                codex("event_msg", ended),
+                item("user", "input_text", "Danke"),
+                item("assistant", "output_text", "Bitte"),
+            ],
+        ),
+        (
+            "gemini-cli",
+            vec![
+                json!({"sessionId": "s", "projectHash": "h", "startTime": ts, "lastUpdated": ts, "kind": "main"}),
+                gemini("user", "u1", json!([{"text": "Lost"}])),
+                gemini("error", "e", json!("[API Error: refused]")),
+                gemini("user", "u2", json!([{"text": "Danke"}])),
+                gemini("gemini", "a2", json!("Bitte")),
+            ],
+        ),
+        (
+            "copilot",
+            vec![
+                copilot(
+                    "session.start",
+                    "s",
+                    json!({"sessionId": "s", "version": 1, "producer": "copilot-agent", "startTime": ts}),
+                ),
+                copilot(
+                    "user.message",
+                    "u1",
+                    json!({"content": "Lost", "transformedContent": "Lost"}),
+                ),
+                copilot(
+                    "session.error",
+                    "e",
+                    json!({"errorType": "query", "message": "refused", "statusCode": 400}),
+                ),
+                copilot(
+                    "user.message",
+                    "u2",
+                    json!({"content": "Danke", "transformedContent": "Danke"}),
+                ),
+                copilot("assistant.message", "a2", json!({"messageId": "m", "content": "Bitte"})),
+            ],
+        ),
+        (
+            "pi",
+            vec![
+                json!({"type": "session", "version": 3, "id": "s", "timestamp": ts, "cwd": "/w"}),
+                pi("u1", None, json!({"role": "user", "content": "Lost"})),
+                pi(
+                    "e",
+                    Some("u1"),
+                    json!({"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "refused"}),
+                ),
+                pi("u2", Some("e"), json!({"role": "user", "content": "Danke"})),
+                pi(
+                    "a2",
+                    Some("u2"),
+                    json!({"role": "assistant", "content": [{"type": "text", "text": "Bitte"}], "stopReason": "stop"}),
+                ),
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn audit_41_a_prompt_whose_answer_failed_is_no_part_of_the_next_turn() {
+    let sandbox = Sandbox::new();
+    for (program, records) in unanswered() {
+        sandbox.write("s.jsonl", records.iter().map(line).collect::<String>());
+        let run = sandbox.cmd("claw-session").args(["export", "--to", "openai-jsonl", "s.jsonl"]);
+        let run = run.assert().success();
+        let example: Value = serde_json::from_str(&run.stdout_text()).expect("one line");
+        let expected = json!({"messages": [
+            {"role": "user", "content": "Danke"}, {"role": "assistant", "content": "Bitte"}]});
+        assert_eq!(example, expected, "{program}");
+        let why = if program == "pi" { "interrupted turns (1)" } else { "failed turns (1)" };
+        assert!(run.stderr_text().contains(why), "{program}: {run}");
+        // Both prompts are sent, as by the program.
+        let sent = sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success().stdout_text();
+        assert!(sent.contains("Lost") && sent.contains("Danke"), "{program}: {sent}");
+        assert!(!sent.contains("refused") && !sent.contains("429"), "{program}: {sent}");
+    }
+}

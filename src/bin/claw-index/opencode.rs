@@ -139,8 +139,8 @@ impl Message {
     fn reply(&self, data: &Object<'_>) -> Vec<String> {
         let error = data.get("error").and_then(|error| Object::parse(error).ok());
         let is_aborted = |error: &Object<'_>| error.get("name") == Some("\"MessageAbortedError\"");
-        if error.as_ref().is_some_and(|error| !is_aborted(error)) {
-            return Vec::new();
+        if let Some(error) = error.filter(|error| !is_aborted(error)) {
+            return vec![self.failure(&error)];
         }
         let mut reply = Reply {
             message: self,
@@ -178,6 +178,17 @@ impl Message {
             (kind == "text").then(|| part.string("text").map(Cow::into_owned)).flatten()
         };
         let summary: Vec<String> = self.parts().filter_map(text).collect();
+    /// Returns the record of a call to the provider that failed, which is not sent.
+    fn failure(&self, error: &Object<'_>) -> String {
+        let data = error.get("data").and_then(|data| Object::parse(data).ok());
+        let message = data.as_ref().and_then(|data| data.string("message")).unwrap_or_default();
+        self.record("error", &self.id)
+            .string("class", &error.string("name").unwrap_or("failed".into()))
+            .optional(Members::number, "status", data.and_then(|data| data.number("statusCode")))
+            .string("message", &message)
+            .into_json()
+    }
+
         let tail = |(_, _, part): (&str, String, Object<'_>)| {
             part.string("tail_start_id").map(Cow::into_owned)
         };

@@ -1,6 +1,6 @@
 //! Translates Claude Code's records into records of clawutils.
 
-use crate::dialect::blocks::{only_quoted, parts, text, user};
+use crate::dialect::blocks::{only_quoted, parts, status, text, user};
 use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{RecordSource, Translation};
@@ -140,6 +140,11 @@ pub fn header(line: SourceLine<'_>, title: Option<&str>, out: &mut Translation<'
 /// Writes a record that is not part of a reply.
 pub fn write(record: &Record<'_>, source: &RecordSource<'_>, out: &mut Translation<'_>) {
     match (record.kind, record.content()) {
+        (Some("\"assistant\""), Some(content)) if record.is_error => {
+            let own = record.line.value;
+            let class = own.string("error").unwrap_or("failed".into());
+            out.failure(source, &class, status(own.get("apiErrorStatus")), &text(content));
+        }
         (Some("\"user\""), Some(content)) => user(source, Some(content), &author(record), out),
         (Some("\"attachment\""), _) => match attachment(record.line.value) {
             Some(blocks) => {
