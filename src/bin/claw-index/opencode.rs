@@ -163,6 +163,21 @@ impl Message {
         reply.records
     }
 
+    /// Returns the record of a call to the provider that failed, which is not sent.
+    fn failure(&self, error: &Object<'_>) -> String {
+        let data = error.get("data").and_then(|data| Object::parse(data).ok());
+        let message = data.as_ref().and_then(|data| data.string("message")).unwrap_or_default();
+        self.record("error", &self.id)
+            .string("class", &error.string("name").unwrap_or("failed".into()))
+            .optional(
+                Members::number,
+                "status",
+                data.as_ref().and_then(|data| data.number("statusCode")),
+            )
+            .string("message", &message)
+            .into_json()
+    }
+
     /// Returns the reasoning that is not sent.
     fn reasoning(&self) -> Option<String> {
         let own =
@@ -178,17 +193,6 @@ impl Message {
             (kind == "text").then(|| part.string("text").map(Cow::into_owned)).flatten()
         };
         let summary: Vec<String> = self.parts().filter_map(text).collect();
-    /// Returns the record of a call to the provider that failed, which is not sent.
-    fn failure(&self, error: &Object<'_>) -> String {
-        let data = error.get("data").and_then(|data| Object::parse(data).ok());
-        let message = data.as_ref().and_then(|data| data.string("message")).unwrap_or_default();
-        self.record("error", &self.id)
-            .string("class", &error.string("name").unwrap_or("failed".into()))
-            .optional(Members::number, "status", data.and_then(|data| data.number("statusCode")))
-            .string("message", &message)
-            .into_json()
-    }
-
         let tail = |(_, _, part): (&str, String, Object<'_>)| {
             part.string("tail_start_id").map(Cow::into_owned)
         };
