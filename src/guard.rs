@@ -1,7 +1,8 @@
 //! Chooses the stages of the guard after a refusal.
 
-use crate::estimate::{Fault, Refused};
+use crate::estimate::Refused;
 use crate::exit::Exit;
+use crate::fault::Fault;
 
 /// The most calls in a turn for one reply.
 const MOST_CALLS: usize = 8;
@@ -33,7 +34,7 @@ impl Stage {
         let reason = match fault {
             Fault::Tokens => "overflow",
             Fault::Bytes => "too many bytes",
-            Fault::Block | Fault::Other => "refused",
+            Fault::Block | Fault::Wait | Fault::Other => "refused",
         };
         let likely = if is_likely && fault != Fault::Block { "likely " } else { "" };
         let what = match (self, fault) {
@@ -59,7 +60,7 @@ pub fn fault(status: u8, refused: Option<&Refused>) -> Option<Fault> {
         None => Fault::Other,
     };
     let exits = [Exit::Overflow, Exit::TooLarge, Exit::Unavailable, Exit::Refused];
-    Some(fault).filter(|fault| *fault != Fault::Other && exits.into_iter().any(is))
+    Some(fault).filter(|fault| fault.is_in_messages() && exits.into_iter().any(is))
 }
 
 /// Returns the next stage after those that were `tried`, with the word `sent` after each after which the request was sent
@@ -98,7 +99,7 @@ pub fn advice(fault: Fault) -> &'static str {
         Fault::Bytes => {
             "the request has too many bytes after all steps; undo the turn and attach less, or try another provider"
         }
-        Fault::Block | Fault::Other => {
+        Fault::Block | Fault::Wait | Fault::Other => {
             "no step cured the refusal, so the steps are undone; undo the turn, or try another model"
         }
     }

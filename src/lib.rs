@@ -28,6 +28,7 @@ mod system; // code that depends on the operating system
 pub mod json; // JSON text, inspected and written without decoding it
 pub mod printable; // control characters escaped for a terminal
 pub mod exit; // exit statuses, and the errors that carry them
+pub mod fault; // the fault of a refused request, by which the guard chooses a stage
 pub mod new_file; // an output file that appears under its name only when it is complete
 pub mod settings; // options, variables and the configuration file → the value of each setting
 pub mod process; // child processes: started, and ended with all their descendants

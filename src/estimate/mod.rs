@@ -35,7 +35,7 @@ pub use family::Family;
 pub use gauge::{Gauge, Tally, Weight, outlined};
 use items::{Item, Part, RecordTokens};
 pub use models::Model;
-pub use refused::{Fault, Refused, RefusedPlace};
+pub use refused::{Refused, RefusedPlace};
 use weigh::{Weigher, tokens};
 
 /// The version of the estimator. It must rise whenever estimates change noticeably, because a stored [`Scale`] applies

@@ -1,21 +1,8 @@
 //! The `error` record of a refused request: what is wrong with the request, where, and the numbers.
 
 use crate::estimate::{Gauge, Request};
+use crate::fault::Fault;
 use crate::json::{Object, elements};
-
-/// The fault of a refused request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fault {
-    /// It has too many tokens.
-    #[default]
-    Tokens,
-    /// It has too many bytes.
-    Bytes,
-    /// It contains a block that the provider does not accept.
-    Block,
-    /// Nothing that a change of the messages could cure.
-    Other,
-}
 
 /// A place that a refusal names. All indices begin at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +25,7 @@ impl RefusedPlace {
 }
 
 /// The `error` record of a refused request.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Refused {
     /// The fault of the request. If the record does not state it, its class decides.
     pub fault: Fault,
@@ -104,10 +91,7 @@ fn call_in(place: &str) -> Option<String> {
 /// Returns what the record says is wrong. A record without a class describes a request that is too long.
 fn fault(record: &Object<'_>) -> Fault {
     match record.string("fault").as_deref() {
-        Some("tokens") => Fault::Tokens,
-        Some("bytes") => Fault::Bytes,
-        Some("block") => Fault::Block,
-        Some(_) => Fault::Other,
+        Some(name) => Fault::named(name),
         None => match record.string("class").as_deref() {
             None | Some("overflow") => Fault::Tokens,
             Some("too-large") => Fault::Bytes,
@@ -134,6 +118,7 @@ mod tests {
             (r#"{"class":"bad-request","fault":"block"}"#, Fault::Block),
             (r#"{"class":"server","fault":"bytes"}"#, Fault::Bytes),
             (r#"{"class":"overflow","fault":"none"}"#, Fault::Other),
+            (r#"{"class":"overflow","fault":"wait"}"#, Fault::Wait),
         ] {
             assert_eq!(refused(record).fault, fault, "{record}");
         }

@@ -23,7 +23,15 @@
 //!    applies at the statuses of step 5 except 429 and 5xx other than 500, and its result is [`Certainty::Likely`].
 //! 7. The status.
 //!
-//! [`Failure::weigh`] then weighs the result against what the caller knows about the request.
+//! The guard does not act on the class, but on the [`Fault`]: too many tokens, too many bytes, or a block that the provider
+//! rejects.
+//!
+//! 8. The fault: that of the type, code or evidence that decided the class; else a place in the messages that the refusal
+//!    names, or a word in it for something that stands in messages, which make it a block; else what the class says.
+//!
+//! [`Failure::weigh`] then weighs the result against what the caller knows about the request. It may change the class, and
+//! with it the fault: a request without an explanation is too long or too large if its size makes that likely; and a refusal
+//! that names nothing is likely one of a block, if an earlier request of the session was accepted.
 //!
 //! # Source of the text
 //!
@@ -46,6 +54,7 @@ mod answer;
 mod class;
 mod code;
 mod evidence;
+mod fault;
 mod feature;
 mod known;
 mod opening;
@@ -57,9 +66,11 @@ mod text;
 mod verdict;
 
 use crate::exit::Exit;
+use crate::fault::Fault;
 use crate::provider::address;
 use answer::ErrorBody;
-pub use class::{Certainty, FailureClass, Fault};
+pub use class::{Certainty, FailureClass};
+use fault::Finding;
 pub use feature::{Feature, Features};
 pub use known::Known;
 use place::{Place, WirePlace};
@@ -117,7 +128,7 @@ pub struct Failure {
     pub retryable: bool,
     /// The provider's id for the request.
     pub request_id: Option<String>,
-    /// The fault that the guard can act on.
+    /// The fault, by which the guard acts.
     pub fault: Fault,
     /// How sure the classification is.
     pub certainty: Certainty,
@@ -269,27 +280,7 @@ impl Failure {
         let wire_places = answer.places();
         let failure = Failure::new(verdict.class, verdict.rule.clone(), message);
         let text = answer.text.as_deref().unwrap_or_default();
-        let says = |word: &str| format!("it says '{}'", word.trim_end_matches('*'));
-        let (fault, why) = match (verdict.class, verdict.fault) {
-            (_, Some(fault)) => (fault, verdict.why.clone()),
-            (FailureClass::BadRequest, None) if place::is_in_messages(&wire_places) => {
-                (Fault::Block, Some("it names a place in the messages".to_owned()))
-            }
-            // A definition of a tool is not part of a message.
-            (FailureClass::BadRequest, None) if wire_places.is_empty() => {
-                match evidence::content(text).filter(|_| !evidence::is_unrelated(text)) {
-                    Some(word) => (Fault::Block, Some(says(word))),
-                    None => (Fault::None, None),
-                }
-            }
-            (FailureClass::NotFound, None) => match evidence::media(text) {
-                Some(word) => (Fault::Block, Some(says(word))),
-                None => (Fault::None, None),
-            },
-            (_, None) => (failure.fault, verdict.why.clone()),
-        };
-        let is_unsure = fault == Fault::Block && wire_places.is_empty() && verdict.fault.is_none();
-        let certainty = if is_unsure { Certainty::Likely } else { verdict.certainty };
+        let Finding { fault, certainty, why } = fault::find(&verdict, &wire_places, text);
         let is_of_size = verdict.class == FailureClass::TooLarge;
         let sizes = answer.own_text().filter(|_| is_of_size).map(evidence::bytes);
         Failure {

@@ -4,9 +4,9 @@
 //! result, and images of a result move to the message after it. A place that cannot be mapped is left out: then the place
 //! is unknown.
 
+use crate::fault::Fault;
 use crate::provider::protocol::Protocol;
 use crate::provider::reasoning::is_sent;
-use crate::provider::refusal::Fault;
 use crate::provider::refusal::place::{Place, PlaceList, WirePlace};
 use crate::provider::turns::Thoughts;
 use crate::provider::turns::origin::{TurnOrigin, origins};

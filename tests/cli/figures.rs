@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use clawutils::compact::{KEEP_USER, SUMMARY_TOKENS, summary_tokens};
+use clawutils::estimate::Budget;
 use clawutils::estimate::bytes::{ByteLimit, documented};
-use clawutils::estimate::{Budget, Fault};
+use clawutils::fault::Fault;
 use clawutils::guard::{SENT, next};
 use clawutils::truncate::{HEAD_RATIO, MAX_FRACTION, TruncateOptions};
 

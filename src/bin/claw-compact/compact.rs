@@ -9,8 +9,9 @@ use clawutils::compact::call_budget::CallBudget;
 use clawutils::compact::request::SummaryPrompt;
 use clawutils::compact::{MadeSummary, SmallestRequest, Strategy, Task};
 use clawutils::cost::for_cost;
-use clawutils::estimate::{Budget, Fault};
+use clawutils::estimate::Budget;
 use clawutils::exit::{self, Error, Exit, fail};
+use clawutils::fault::Fault;
 use clawutils::messages::{self as msg, Message};
 use clawutils::record::content::Role;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ impl CompactRun<'_> {
         if self.args.record {
             require_meta(&messages)?;
         }
-        if self.fault() == Fault::Other {
+        if !self.fault().is_in_messages() {
             return fail(Exit::NoGain, "nothing changed: a shorter request would be refused too");
         }
         let mut task = self.task(&messages);

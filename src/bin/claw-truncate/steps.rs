@@ -5,8 +5,9 @@ use crate::output::Limits;
 use clawutils::cli::{Log, now};
 use clawutils::cost::cold;
 use clawutils::estimate::bytes::{self, ByteLimit};
-use clawutils::estimate::{Fault, Gauge, Refused, Request};
+use clawutils::estimate::{Gauge, Refused, Request};
 use clawutils::exit::{Exit, fail};
+use clawutils::fault::Fault;
 use clawutils::messages::Message;
 use clawutils::truncate::aged::shorten_aged;
 use clawutils::truncate::{self, TruncateOptions, TruncateOutcome, block};
@@ -34,13 +35,13 @@ impl Steps<'_> {
         if self.args.if_cold {
             return self.shorten_aged(messages);
         }
-        match self.refused.map_or(Fault::Tokens, |refused| refused.fault) {
-            Fault::Other => {
+        let Some(refused) = self.refused else { return self.fit(messages, log) };
+        match refused.fault {
+            Fault::Wait | Fault::Other => {
                 fail(Exit::NoGain, "nothing changed: a smaller request would be refused too")
             }
             Fault::Block => {
-                let refused = self.refused.cloned().unwrap_or_default();
-                let outcome = block::leave_out(messages, beside, gauge, &refused);
+                let outcome = block::leave_out(messages, beside, gauge, refused);
                 Ok((outcome, Limits::default()))
             }
             Fault::Bytes => {

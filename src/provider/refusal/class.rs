@@ -1,6 +1,7 @@
 //! The class of a failure: its exit status, its name, and what can be done about it.
 
 use crate::exit::Exit;
+use crate::fault::Fault;
 
 /// The class of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,7 +127,7 @@ impl FailureClass {
             FailureClass::Overflow => Fault::Tokens,
             FailureClass::TooLarge => Fault::Bytes,
             _ if self.retryable() => Fault::Wait,
-            _ => Fault::None,
+            _ => Fault::Other,
         }
     }
 
@@ -134,35 +135,6 @@ impl FailureClass {
     #[must_use]
     pub fn retryable(self) -> bool {
         matches!(self.exit(), Exit::TryLater | Exit::Unavailable)
-    }
-}
-
-/// A fault of a request that the guard can act on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
-    /// The prompt has too many tokens.
-    Tokens,
-    /// The body has too many bytes.
-    Bytes,
-    /// The provider rejects a block or a message.
-    Block,
-    /// The same request may succeed later.
-    Wait,
-    /// Nothing in the messages.
-    None,
-}
-
-impl Fault {
-    /// Returns the name used in records.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Fault::Tokens => "tokens",
-            Fault::Bytes => "bytes",
-            Fault::Block => "block",
-            Fault::Wait => "wait",
-            Fault::None => "none",
-        }
     }
 }
 

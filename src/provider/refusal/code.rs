@@ -9,7 +9,7 @@ use super::FailureClass::{
     self, Auth, BadRequest, Billing, NotFound, Overflow, Overloaded, Permission, RateLimit, Server,
     TooLarge,
 };
-use super::Fault;
+use crate::fault::Fault;
 
 /// A type or code and its meaning.
 pub(super) struct Code {

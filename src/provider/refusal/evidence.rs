@@ -229,6 +229,11 @@ fn is_about_prompt(words: &Words<'_>) -> bool {
     near(PROMPT).or(near(REQUEST)) > near(OTHER)
 }
 
+/// Returns the evidence of a single word of the vocabulary.
+pub(super) fn says(word: &str) -> String {
+    format!("it says '{}'", plain(word))
+}
+
 /// Returns an entry of the vocabulary without the marks of its stems.
 fn plain(entry: &str) -> String {
     entry.replace('*', "")

@@ -3,7 +3,8 @@
 
 use crate::estimate::sizes::Sizes;
 
-use super::{Certainty, Failure, FailureClass, Fault, evidence};
+use super::{Certainty, Failure, FailureClass, evidence, fault};
+use crate::fault::Fault;
 
 /// The rule of [`Failure::aborted`].
 pub(super) const ABORTED: &str = "aborted";
@@ -143,7 +144,7 @@ impl Failure {
             return Failure { limit: known.window, ..failure };
         }
         if !known.is_bare {
-            return self.suspect(known);
+            return fault::suspect(self, known.is_largest);
         }
         if known.has_large_body() {
             return self.turned(FailureClass::TooLarge, "empty-body", Some(large_body(known)));
@@ -155,20 +156,6 @@ impl Failure {
             return self.turned(FailureClass::Overflow, "empty-body", Some(why));
         }
         self
-    }
-
-    /// A refusal that names nothing. If an earlier request of the session was accepted, something new in the messages is
-    /// the likely cause.
-    fn suspect(self, known: &Known) -> Failure {
-        let is_vague = self.fault == Fault::None
-            && self.wire_places.is_empty()
-            && matches!(self.status, Some(400 | 422))
-            && !evidence::is_about_setting(&self.message);
-        if !is_vague || !known.is_largest {
-            return self;
-        }
-        let why = "it names nothing, and an earlier request of this session was accepted";
-        Failure { fault: Fault::Block, certainty: Certainty::Likely, why: Some(why.into()), ..self }
     }
 
     /// A failure that would be temporary, if it did not repeat with a large body or a full window.
@@ -291,13 +278,13 @@ mod tests {
         };
         let first = Known { is_largest: false, ..PLAIN };
         assert_eq!(fault("Request contains an invalid argument.", PLAIN), Fault::Block);
-        assert_eq!(fault("Request contains an invalid argument.", first), Fault::None);
-        assert_eq!(fault("Unknown model", PLAIN), Fault::None);
-        assert_eq!(fault("temperature is out of range", PLAIN), Fault::None);
+        assert_eq!(fault("Request contains an invalid argument.", first), Fault::Other);
+        assert_eq!(fault("Unknown model", PLAIN), Fault::Other);
+        assert_eq!(fault("temperature is out of range", PLAIN), Fault::Other);
         let vision = r#"{"error":{"message":"No endpoints found that support image input"}}"#;
         assert_eq!(classify(404, vision, PLAIN).fault, Fault::Block);
         assert_eq!(classify(404, vision, PLAIN).certainty, Certainty::Likely);
-        assert_eq!(classify(404, r#"{"error":"no such model"}"#, PLAIN).fault, Fault::None);
+        assert_eq!(classify(404, r#"{"error":"no such model"}"#, PLAIN).fault, Fault::Other);
     }
 
     #[test]

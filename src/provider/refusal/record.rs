@@ -1,7 +1,8 @@
 //! Writes a failure: as an `error` record, and as the text of a diagnostic.
 
 use super::place::Place;
-use super::{Certainty, Failure, Fault};
+use super::{Certainty, Failure};
+use crate::fault::Fault;
 use crate::json::write::Members;
 use std::fmt;
 

@@ -9,7 +9,8 @@ use super::code::CODES;
 use super::evidence::{self, Excess};
 use super::opening;
 use super::text::{self, Numbers, TextFamily};
-use super::{Certainty, FailureClass, Fault, Rows};
+use super::{Certainty, FailureClass, Rows};
+use crate::fault::Fault;
 use std::borrow::Cow;
 
 /// The longest prompt, in tokens, that a subscription allows without extra usage. Text T2 does not state it.
@@ -230,7 +231,7 @@ fn by_evidence(
 fn media_not_taken(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     let is_server_error = matches!(status, Some(500 | 501));
     let word = evidence::media_not_taken(text).filter(|_| is_server_error)?;
-    let why = Some(format!("it says '{}'", word.trim_end_matches('*')));
+    let why = Some(evidence::says(word));
     let verdict = Verdict::new(FailureClass::BadRequest, "evidence-media");
     Some(Verdict { why, fault: Some(Fault::Block), certainty: Certainty::Likely, ..verdict })
 }

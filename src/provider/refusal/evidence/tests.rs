@@ -1,4 +1,5 @@
-use crate::provider::refusal::{Certainty, Failure, FailureClass, Fault, Rows};
+use crate::fault::Fault;
+use crate::provider::refusal::{Certainty, Failure, FailureClass, Rows};
 
 fn classify(status: u16, text: &str) -> Failure {
     let body = format!(r#"{{"error":{{"message":{}}}}}"#, serde_json::Value::from(text));
@@ -319,9 +320,13 @@ fn a_refused_block_is_told_from_a_refused_parameter() {
         ("Invalid 'messages[3].content[0].image_url'", Fault::Block, Certainty::Certain),
         ("Could not process image", Fault::Block, Certainty::Likely),
         ("The PDF specified was not valid", Fault::Block, Certainty::Likely),
-        ("tools.0.custom.name: String should match pattern", Fault::None, Certainty::Certain),
-        ("Unsupported parameter: 'top_k'", Fault::None, Certainty::Certain),
-        ("max_tokens must be greater than thinking.budget_tokens", Fault::None, Certainty::Certain),
+        ("tools.0.custom.name: String should match pattern", Fault::Other, Certainty::Certain),
+        ("Unsupported parameter: 'top_k'", Fault::Other, Certainty::Certain),
+        (
+            "max_tokens must be greater than thinking.budget_tokens",
+            Fault::Other,
+            Certainty::Certain,
+        ),
         ("messages: text content blocks must be non-empty", Fault::Block, Certainty::Likely),
     ] {
         let failure = classify(400, text);
