@@ -46,7 +46,7 @@ impl ModelArgs {
     #[must_use]
     pub fn provider(&self) -> Provider {
         let by_key = || match self.base_url {
-            None => Provider::BY_KEY.into_iter().find(|provider| provider.has_key(ENVIRONMENT)),
+            None => Provider::by_key().find(|provider| provider.has_key(ENVIRONMENT)),
             Some(_) => None,
         };
         self.provider.or_else(by_key).unwrap_or(Provider::Anthropic)
@@ -196,7 +196,7 @@ impl ModelArgs {
     pub fn byte_limit(&self) -> anyhow::Result<Option<ByteLimit>> {
         let sizes = self.sizes()?;
         // Without a name or a key, the provider is only a default.
-        let has_key = || Provider::BY_KEY.into_iter().any(|provider| provider.has_key(ENVIRONMENT));
+        let has_key = || Provider::by_key().any(|provider| provider.has_key(ENVIRONMENT));
         let provider = Some(self.provider()).filter(|_| self.provider.is_some() || has_key());
         let documented = provider.and_then(|it| bytes::documented(it.name(), &self.endpoint()));
         let documented = documented.filter(|limit| sizes.accepted.is_none_or(|it| it <= *limit));

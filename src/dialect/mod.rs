@@ -33,6 +33,7 @@ use crate::finding::rules;
 use crate::input::Input;
 use crate::input::origin::Remark;
 use crate::json::Object;
+use clap::ValueEnum;
 use looks::Looks;
 use std::fmt;
 use std::path::PathBuf;
@@ -57,6 +58,28 @@ pub enum Dialect {
     GeminiCli,
     /// Sessions of GitHub Copilot CLI
     Copilot,
+}
+
+impl Dialect {
+    /// Returns the name in options and in the header of a translation.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Pi => "pi",
+            Dialect::ClaudeCode => "claude-code",
+            Dialect::Codex => "codex",
+            Dialect::Openai => "openai",
+            Dialect::Gemini => "gemini",
+            Dialect::GeminiCli => "gemini-cli",
+            Dialect::Copilot => "copilot",
+        }
+    }
+
+    /// Returns the dialect with this name, which is not that of one of its programs.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Dialect> {
+        Dialect::value_variants().iter().copied().find(|dialect| dialect.name() == name)
+    }
 }
 
 impl fmt::Display for Dialect {

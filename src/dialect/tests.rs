@@ -1,10 +1,12 @@
 //! Helpers for the tests of dialects.
 
-use crate::dialect::{Choice, open};
+use crate::dialect::looks::{self, Looks};
+use crate::dialect::{Choice, Dialect, open};
 use crate::input::Input;
 use crate::messages::rebuild::from_inputs;
 use crate::record::content::Role;
 use crate::rules::violations;
+use clap::ValueEnum;
 use std::path::PathBuf;
 
 /// Reads a transcript of another program. Returns its messages as words joined by `|` (`U` or `A` for the role, then
@@ -38,6 +40,35 @@ pub fn rebuild(text: &str, leaf: Option<&str>) -> (String, Vec<String>) {
         format!("{} {line} {id}", found.rule.name)
     });
     (words.join("|"), findings.collect())
+}
+
+#[test]
+fn every_dialect_is_recognised_and_named_in_the_header_of_its_translation() {
+    for dialect in Dialect::value_variants() {
+        let name = dialect.name();
+        assert_eq!(dialect.to_possible_value().unwrap().get_name(), name);
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/dialects/injected");
+        let bytes = std::fs::read(format!("{root}/{name}.jsonl")).unwrap();
+        let input = || Input::memory("t", bytes.clone());
+        let is_named = match dialect {
+            Dialect::Pi | Dialect::ClaudeCode | Dialect::Codex => true,
+            Dialect::GeminiCli | Dialect::Copilot => true,
+            // Lines of messages have no header, and are not recognised as those of a program.
+            Dialect::Openai | Dialect::Gemini => false,
+        };
+        let looks = looks::of(&input()).unwrap();
+        assert_eq!(
+            looks == Looks::Dialect(*dialect),
+            is_named || *dialect == Dialect::Gemini,
+            "{name}"
+        );
+        let choice = Choice { from: Some(*dialect), ..Choice::default() };
+        let translated = open(input(), &choice).unwrap();
+        let records = String::from_utf8(translated.bytes().unwrap().to_vec()).unwrap();
+        let header = records.lines().next().unwrap();
+        assert_eq!(header.contains(&format!(r#""dialect":"{name}""#)), is_named, "{header}");
+        assert!(records.contains(r#""type":"user""#), "{name}");
+    }
 }
 
 /// Returns the word of a block: its text, `call ID`, the content of a result in brackets (`[error]` for a failed call),

@@ -35,6 +35,17 @@ pub trait Api {
     /// Returns the body of a request, without the members of `extra`. The same request always gives the same bytes.
     fn body(&self, request: &ModelRequest<'_, '_>) -> String;
 
+    /// Returns the headers of a request, apart from the key. `betas` are the beta features to request, separated by commas.
+    fn headers(&self, _betas: &str) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Returns the window in tokens to ask for if the model's is unknown; `None` unless requests ask for a window. A server
+    /// that loads a model with such a window may silently drop a part of a prompt that does not fit.
+    fn default_window(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns the smallest budget for thinking other than 0. `None` for an API without budgets.
     fn least_budget(&self) -> Option<u64> {
         None
@@ -72,6 +83,11 @@ pub trait Api {
     /// # Errors
     /// Returns what is missing, phrased to follow "the answer".
     fn read(&self, answer: &Object<'_>) -> Result<Reply, String>;
+
+    /// Returns true if a complete JSON value is the first line of a stream that its headers do not announce.
+    fn begins_stream(&self, _: &Object<'_>) -> bool {
+        false
+    }
 
     /// Returns a collector for a streaming answer.
     fn collect(&self) -> Box<dyn Collect>;

@@ -102,7 +102,8 @@ impl<'r> Cache<'r> {
             }
             Protocol::Chat | Protocol::Responses if is_own => Some(Form::Key),
             Protocol::Chat if model.to_ascii_lowercase().contains("claude") => marks,
-            _ => None,
+            Protocol::Chat | Protocol::Responses => None,
+            Protocol::Gemini | Protocol::GeminiOnVertex | Protocol::Ollama => None,
         };
         let long = choice == CacheChoice::Hour;
         let is_empty = form == Some(Form::Key) && key.is_none() && !long;

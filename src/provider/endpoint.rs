@@ -7,7 +7,7 @@ use crate::provider::batch::BatchService;
 use crate::provider::call::Ask;
 use crate::provider::key::KeySource;
 use crate::provider::protocol::Protocol;
-use crate::provider::{ApiChoice, Provider, anthropic, chat, secret};
+use crate::provider::{ApiChoice, Provider, chat, secret};
 use crate::settings::Variables;
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -144,8 +144,7 @@ impl Endpoint {
     /// # Errors
     /// Status 77 if a needed key is missing.
     pub fn require_key(&self) -> anyhow::Result<()> {
-        let is_needed =
-            !self.is_local && !matches!(self.provider, Provider::Ollama | Provider::Offline);
+        let is_needed = !self.is_local && self.provider.needs_key();
         match is_needed && self.options.key.is_none() {
             true => fail(Exit::Permission, self.no_key()),
             false => Ok(()),
@@ -179,13 +178,21 @@ impl Endpoint {
     fn key_header(&self, key: Option<&str>) -> &'static str {
         let is_token = matches!(self.options.key, Some(KeySource::Variable { is_token: true, .. }));
         let begins = |begin: &str| key.is_some_and(|key| key.starts_with(begin));
-        match (self.provider, Platform::at(&self.base)) {
-            (Provider::Anthropic, Platform::Own) if !is_token => "x-api-key",
-            (Provider::Gemini, Platform::Vertex) if begins("AIza") || begins("AQ.") => GOOGLE_KEY,
-            (Provider::Gemini, Platform::Own) if !begins("ya29.") => GOOGLE_KEY,
-            (Provider::Openai, _) if is_azure(&self.base) && !is_token && !begins("eyJ") => {
-                "api-key"
-            }
+        let platform = Platform::at(&self.base);
+        let is_key = match self.provider {
+            Provider::Anthropic => platform == Platform::Own && !is_token,
+            Provider::Gemini => match platform {
+                Platform::Vertex => begins("AIza") || begins("AQ."),
+                Platform::Own => !begins("ya29."),
+                Platform::Bedrock => false,
+            },
+            Provider::Openai => is_azure(&self.base) && !is_token && !begins("eyJ"),
+            Provider::Ollama | Provider::Offline => false,
+        };
+        match self.provider {
+            Provider::Anthropic if is_key => "x-api-key",
+            Provider::Gemini if is_key => GOOGLE_KEY,
+            Provider::Openai if is_key => "api-key",
             _ => "authorization",
         }
     }
@@ -193,16 +200,11 @@ impl Endpoint {
     /// Returns the headers of a request, including the key if it has been read.
     #[must_use]
     pub fn headers(&self) -> Vec<(&'static str, String)> {
-        let mut headers = Vec::new();
-        if self.protocol == Protocol::Anthropic && self.provider == Provider::Anthropic {
-            headers.push(("anthropic-version", anthropic::VERSION.to_owned()));
-        }
-        let has_header = matches!(self.protocol, Protocol::Anthropic | Protocol::AnthropicOnVertex);
-        if has_header && !self.options.beta.is_empty() {
-            headers.push(("anthropic-beta", self.options.beta.clone()));
-        }
-        headers.extend(self.key.clone());
-        headers
+        let own = match self.provider.is_offline() {
+            true => Vec::new(),
+            false => self.protocol.api().headers(&self.options.beta),
+        };
+        own.into_iter().chain(self.key.clone()).collect()
     }
 
     /// Requests a beta feature, unless it is requested already.

@@ -48,7 +48,7 @@ pub fn room(
     least: u64,
 ) -> Result<u64, Failure> {
     let asked = request.max_tokens;
-    let (Protocol::Ollama, Some(window)) = (protocol, request.window) else { return Ok(asked) };
+    let Some(window) = dropping_window(protocol, request) else { return Ok(asked) };
     let prompt = prompt(request);
     let room = window.saturating_sub(prompt).min(asked);
     if room >= least.min(asked) {
@@ -83,16 +83,20 @@ pub fn truncated(
 ) -> (Cut, Failure) {
     let prompt = least(request);
     let usage = reply.usage.as_deref();
-    let cut = match (protocol, request.window) {
-        (Protocol::Ollama, Some(window)) if !request.messages.iter().any(has_media) => {
-            was_truncated(prompt, usage, window)
-        }
-        _ => Cut::No,
+    let window = dropping_window(protocol, request);
+    let cut = match window.filter(|_| !request.messages.iter().any(has_media)) {
+        Some(window) => was_truncated(prompt, usage, window),
+        None => Cut::No,
     };
     let read = usage.and_then(Counts::read).map_or(0, |counts| counts.prompt());
     let text = format!("the provider read {read} tokens of a prompt of about {prompt}");
     let failure = Failure::new(FailureClass::Overflow, "silent-truncation", text);
     (cut, Failure { status: Some(200), limit: request.window, ..failure })
+}
+
+/// Returns the window of a request if the server may silently drop what does not fit into it.
+fn dropping_window(protocol: Protocol, request: &ModelRequest<'_, '_>) -> Option<u64> {
+    request.window.filter(|_| protocol.api().default_window().is_some())
 }
 
 fn has_media(message: &Message<'_>) -> bool {

@@ -40,7 +40,11 @@ pub fn fit<'m, 'a>(
     let tools = tools.map(|raw| fit_tools(raw, &mut names));
     let messages = match protocol {
         Protocol::Chat if is_mistral(model) => nine_characters(messages),
-        _ => Cow::Borrowed(messages),
+        Protocol::Chat | Protocol::Responses | Protocol::Ollama => Cow::Borrowed(messages),
+        Protocol::Gemini | Protocol::GeminiOnVertex => Cow::Borrowed(messages),
+        Protocol::Anthropic | Protocol::AnthropicOnVertex | Protocol::AnthropicOnBedrock => {
+            Cow::Borrowed(messages)
+        }
     };
     Fitted { messages, tools, names }
 }

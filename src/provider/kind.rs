@@ -5,6 +5,7 @@ use crate::provider::address::{self, Address, Platform, is_azure};
 use crate::provider::protocol::Protocol;
 use crate::provider::{anthropic, chat, gemini};
 use crate::settings::Variables;
+use clap::ValueEnum;
 
 /// A kind of provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -66,7 +67,7 @@ impl Provider {
             },
             Provider::Gemini => match Platform::at(base) {
                 Platform::Vertex => Protocol::GeminiOnVertex,
-                _ => Protocol::Gemini,
+                Platform::Own | Platform::Bedrock => Protocol::Gemini,
             },
             Provider::Ollama => Protocol::Ollama,
             Provider::Openai => match (address::openai_endpoint(base), api) {
@@ -81,8 +82,19 @@ impl Provider {
         }
     }
 
-    /// The providers that are detected by their keys, in this order.
-    pub const BY_KEY: [Provider; 3] = [Provider::Anthropic, Provider::Openai, Provider::Gemini];
+    /// Returns true if the provider's own servers answer only with a key.
+    #[must_use]
+    pub fn needs_key(self) -> bool {
+        match self {
+            Provider::Anthropic | Provider::Openai | Provider::Gemini => true,
+            Provider::Ollama | Provider::Offline => false,
+        }
+    }
+
+    /// Returns the providers that are detected by their keys, in this order.
+    pub fn by_key() -> impl Iterator<Item = Provider> {
+        Provider::value_variants().iter().copied().filter(|provider| provider.needs_key())
+    }
 
     /// Returns the model to use if none is named.
     #[must_use]

@@ -98,7 +98,11 @@ pub fn further(protocol: Protocol, base: &str, model: &str) -> Vec<Question> {
             Question::get(format!("{root}/api/v0/models")),
             Question::get(format!("{root}/props?model={}", address::segment(model))),
         ],
-        _ => Vec::new(),
+        Protocol::Chat | Protocol::Responses => Vec::new(),
+        Protocol::Anthropic | Protocol::AnthropicOnVertex | Protocol::AnthropicOnBedrock => {
+            Vec::new()
+        }
+        Protocol::Gemini | Protocol::GeminiOnVertex => Vec::new(),
     }
 }
 

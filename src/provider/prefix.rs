@@ -61,19 +61,19 @@ impl RequestParts {
 mod tests {
     use super::*;
     use crate::messages;
+    use clap::ValueEnum;
 
     #[test]
     fn audit_40_a_request_that_grows_repeats_all_of_the_last_one() {
         let lines = r#"{"role":"user","content":"one"}
 {"role":"assistant","content":"two"}
 {"role":"user","content":"three"}"#;
-        for protocol in [Protocol::Anthropic, Protocol::Chat, Protocol::Responses, Protocol::Gemini]
-        {
+        for protocol in Protocol::value_variants() {
             let parts = |text: &str, system| {
                 let messages = messages::read("t", text.as_bytes()).unwrap();
                 let request =
                     ModelRequest { system: Some(system), ..ModelRequest::plain(&messages, 9) };
-                RequestParts::of(&request, protocol)
+                RequestParts::of(&request, *protocol)
             };
             let (first, all) = (parts(lines.lines().next().unwrap(), "s"), parts(lines, "s"));
             assert_eq!(all.common(&first), first.bytes());

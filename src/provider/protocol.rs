@@ -16,6 +16,7 @@ use crate::provider::sampling;
 
 /// A provider's wire protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(clap::ValueEnum))]
 pub enum Protocol {
     /// The Anthropic Messages API, at Anthropic's own address.
     Anthropic,
@@ -144,6 +145,74 @@ fn merged(body: &str, extra: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messages::Message;
+    use crate::provider::effort::Effort;
+    use crate::provider::refusal::Features;
+    use crate::record::content::Role;
+    use crate::usage::Counts;
+    use clap::ValueEnum;
+
+    /// Returns a complete answer with the text `a`, a prompt of 10 tokens and an output of 3.
+    fn answer(protocol: Protocol) -> &'static str {
+        match protocol {
+            Protocol::Anthropic | Protocol::AnthropicOnVertex | Protocol::AnthropicOnBedrock => {
+                r#"{"content":[{"type":"text","text":"a"}],"stop_reason":"end_turn","usage":{"input_tokens":10,"output_tokens":3}}"#
+            }
+            Protocol::Chat => {
+                r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":3}}"#
+            }
+            Protocol::Responses => {
+                r#"{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"a"}]}],"usage":{"input_tokens":10,"input_tokens_details":{},"output_tokens":3}}"#
+            }
+            Protocol::Gemini | Protocol::GeminiOnVertex => {
+                r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":3}}"#
+            }
+            Protocol::Ollama => {
+                r#"{"message":{"content":"a"},"done":true,"done_reason":"stop","prompt_eval_count":10,"eval_count":3}"#
+            }
+        }
+    }
+
+    #[test]
+    fn the_answer_of_every_protocol_is_read_with_its_usage() {
+        for protocol in Protocol::value_variants() {
+            let reply = protocol.api().read(&Object::parse(answer(*protocol)).unwrap()).unwrap();
+            assert_eq!(reply.texts().collect::<Vec<_>>(), ["a"], "{protocol:?}");
+            assert_eq!(reply.stop_reason.as_deref(), Some("end_turn"), "{protocol:?}");
+            let counts = Counts::read(&reply.usage.unwrap()).unwrap();
+            assert_eq!((counts.prompt(), counts.output), (10, 3), "{protocol:?}");
+        }
+    }
+
+    #[test]
+    fn every_protocol_sends_settings_and_leaves_out_those_that_a_model_refuses() {
+        let messages = [Message::text(Role::User, "hi")];
+        let request = ModelRequest {
+            temperature: Some(0.7),
+            effort: Some(Effort::Low),
+            ..ModelRequest::plain(&messages, 12_345)
+        };
+        let without = |feature| {
+            let mut features = Features::default();
+            features.add(feature);
+            ModelRequest { without: features, ..request }
+        };
+        for protocol in Protocol::value_variants() {
+            let temperatures = |body: &str| sampling::values(body, "temperature").count();
+            let body = protocol.body(&request);
+            assert_eq!(temperatures(&body), 1, "{protocol:?}: {body}");
+            let cooled = protocol.body(&without(Feature::Parameter(0)));
+            assert_eq!(temperatures(&cooled), 0, "{protocol:?}: {cooled}");
+            let high = protocol.body(&ModelRequest { effort: Some(Effort::High), ..request });
+            let unset = protocol.body(&ModelRequest { effort: None, ..request });
+            assert!(body != high && body != unset, "{protocol:?}: {body}");
+            assert_eq!(protocol.body(&without(Feature::Thinking)), unset, "{protocol:?}");
+            let counts = protocol.api().urls("https://x", "m").count.is_some();
+            assert!(body.contains("12345"), "{protocol:?}: {body}");
+            let counted = protocol.count_body(&request);
+            assert!(!counts || !counted.contains("12345"), "{protocol:?}: {counted}");
+        }
+    }
 
     #[test]
     fn audit_17_an_endpoint_url_is_used_unchanged_and_a_query_is_kept() {

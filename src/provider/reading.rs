@@ -174,16 +174,15 @@ impl<'s> Reading<'s> {
         }
     }
 
-    /// Checks a JSON value that has arrived completely. An Ollama object with `"done":false` is the first line of
-    /// an unannounced stream.
+    /// Checks a JSON value that has arrived completely: it may be the first line of an unannounced stream.
     fn end_whole(&mut self, end: usize) {
-        if self.protocol != Protocol::Ollama || !self.answer.is_success() || end > MAX_EVENT {
+        if !self.answer.is_success() || end > MAX_EVENT {
             return;
         }
+        let api = self.protocol.api();
         let text = String::from_utf8_lossy(&self.answer.body[..end]);
-        let is_line = Object::parse(text.trim()).is_ok_and(|object| {
-            object.get("done").is_some_and(|done| done == "false") && !is_error(&object)
-        });
+        let is_line = Object::parse(text.trim())
+            .is_ok_and(|object| api.begins_stream(&object) && !is_error(&object));
         if is_line {
             self.begin_stream(Framing::Lines);
         }

@@ -28,50 +28,68 @@ pub fn places(protocol: Protocol, request: &ModelRequest<'_, '_>, failure: &Fail
         return Vec::new();
     }
     let wire = &failure.wire_places;
+    if wire.is_empty() {
+        return named_calls(request, &failure.message);
+    }
+    let origins = Origins::of(protocol, request);
     let mut places: Vec<Place> = Vec::new();
-    let thoughts = request.author.map_or(Thoughts::None, Thoughts::Of);
-    let is_chat = |place: &WirePlace| place.list == PlaceList::ChatMessages;
-    let turns = match protocol {
-        Protocol::Chat | Protocol::Ollama if wire.iter().any(is_chat) => origins(request.messages),
-        _ => Vec::new(),
-    };
-    let items = match protocol {
-        Protocol::Responses if !wire.is_empty() => responses::origins(request.messages, thoughts),
-        _ => Vec::new(),
-    };
-    let contents = match protocol {
-        Protocol::Gemini | Protocol::GeminiOnVertex if !wire.is_empty() => {
-            gemini::origins(request.messages, thoughts)
+    for found in wire.iter().filter_map(|place| origins.find(request, place)) {
+        if !places.contains(&found) {
+            places.push(found);
         }
-        _ => Vec::new(),
-    };
-    let system = usize::from(request.system.is_some());
-    for place in wire.iter() {
-        let found = match (protocol, place.list) {
-            (Protocol::Chat | Protocol::Ollama, PlaceList::ChatMessages) => {
-                let turn = place.item.checked_sub(system).and_then(|at| turns.get(at));
-                turn.and_then(|turn| of_turn(turn, place))
+    }
+    places
+}
+
+/// The origins of what a body consists of, in the messages of the caller.
+enum Origins {
+    /// The body has the caller's messages.
+    Messages,
+    /// Messages of chat completions.
+    Turns(Vec<TurnOrigin>),
+    /// Items of the Responses API, each with its parts.
+    Items(Vec<(Place, Vec<Place>)>),
+    /// The parts of each of Gemini's contents.
+    Contents(Vec<Vec<Place>>),
+}
+
+impl Origins {
+    fn of(protocol: Protocol, request: &ModelRequest<'_, '_>) -> Origins {
+        let thoughts = request.author.map_or(Thoughts::None, Thoughts::Of);
+        match protocol {
+            Protocol::Anthropic | Protocol::AnthropicOnVertex | Protocol::AnthropicOnBedrock => {
+                Origins::Messages
             }
-            (Protocol::Responses, PlaceList::Input) => {
-                items.get(place.item).and_then(|(whole, parts)| {
-                    place.part.map_or(Some(whole), |part| parts.get(part).or(Some(whole))).cloned()
-                })
+            Protocol::Chat | Protocol::Ollama => Origins::Turns(origins(request.messages)),
+            Protocol::Responses => Origins::Items(responses::origins(request.messages, thoughts)),
+            Protocol::Gemini | Protocol::GeminiOnVertex => {
+                Origins::Contents(gemini::origins(request.messages, thoughts))
             }
-            (Protocol::Gemini | Protocol::GeminiOnVertex, PlaceList::Contents) => contents
-                .get(place.item)
-                .and_then(|parts| parts.get(place.part.unwrap_or_default()).cloned()),
-            // Gateways convert a request to the provider's form, which is that of our messages.
+        }
+    }
+
+    /// Returns the place in the messages. A list of another protocol is counted as the caller's messages: gateways convert a
+    /// request to the provider's form, which is theirs.
+    fn find(&self, request: &ModelRequest<'_, '_>, place: &WirePlace) -> Option<Place> {
+        match (self, place.list) {
+            (Origins::Turns(turns), PlaceList::ChatMessages) => {
+                let system = usize::from(request.system.is_some());
+                of_turn(turns.get(place.item.checked_sub(system)?)?, place)
+            }
+            (Origins::Items(items), PlaceList::Input) => {
+                let (whole, parts) = items.get(place.item)?;
+                let part = place.part.and_then(|part| parts.get(part));
+                Some(part.unwrap_or(whole).clone())
+            }
+            (Origins::Contents(contents), PlaceList::Contents) => {
+                contents.get(place.item)?.get(place.part.unwrap_or_default()).cloned()
+            }
             (_, PlaceList::Messages | PlaceList::ChatMessages | PlaceList::Contents) => {
                 of_message(request, place)
             }
             (_, PlaceList::Input | PlaceList::Tools) => None,
-        };
-        places.extend(found.filter(|found| !places.contains(found)));
+        }
     }
-    if wire.is_empty() {
-        places = named_calls(request, &failure.message);
-    }
-    places
 }
 
 /// Maps a place in a message of chat completions.

@@ -87,9 +87,14 @@ pub fn last_good(input: &Input, repaired: &Repaired) -> anyhow::Result<Option<us
 /// Returns the program that wrote a session.
 fn program_of(input: &Input) -> anyhow::Result<Box<dyn Program>> {
     Ok(match looks::of(input)? {
-        Looks::Dialect(Dialect::ClaudeCode) => Box::new(claude_code::ClaudeCode),
-        Looks::Dialect(Dialect::Codex) => Box::new(codex::Codex),
-        Looks::Dialect(Dialect::Pi) => Box::new(pi::Pi::of(&input.bytes()?)),
+        looks @ Looks::Dialect(dialect) => match dialect {
+            Dialect::ClaudeCode => Box::new(claude_code::ClaudeCode),
+            Dialect::Codex => Box::new(codex::Codex),
+            Dialect::Pi => Box::new(pi::Pi::of(&input.bytes()?)),
+            Dialect::Openai | Dialect::Gemini | Dialect::GeminiCli | Dialect::Copilot => {
+                return unknown(looks, input);
+            }
+        },
         Looks::Records => Box::new(claw0::Records::of(&input.bytes()?)),
         looks => return unknown(looks, input),
     })

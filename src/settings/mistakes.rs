@@ -84,7 +84,7 @@ fn describe_value(error: &clap::Error, argument: &str, value: &str, help: &str) 
             Some(wrong) => fault_in_number(wrong).to_owned(),
             None => source.to_string(),
         },
-        (None, Some(ContextValue::Strings(valid))) => format!("use {}", or(valid)),
+        (None, Some(ContextValue::Strings(valid))) => format!("use {}", one_of(valid)),
         (None, _) => help.to_owned(),
     };
     format!("invalid value '{value}' for {argument}: {why}")
@@ -127,9 +127,11 @@ fn names(value: &ContextValue) -> String {
 }
 
 /// Joins words as in `a, b or c`.
-fn or(words: &[String]) -> String {
-    match words {
+#[must_use]
+pub fn one_of<W: AsRef<str>>(words: &[W]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match &words[..] {
         [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),
-        _ => words.join(", "),
+        words => words.join(", "),
     }
 }

@@ -20,10 +20,9 @@ use clawutils::provider::cache::{Cache, CacheChoice};
 use clawutils::provider::call::{self, Ask, ModelCall};
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::fit::{self, Fitted};
-use clawutils::provider::protocol::Protocol;
 use clawutils::provider::reasoning::Author;
 use clawutils::provider::refusal::{Feature, Features};
-use clawutils::provider::{ModelRequest, Provider, container, ollama, own_summary, plain};
+use clawutils::provider::{ModelRequest, Provider, container, own_summary, plain};
 use clawutils::rules::check_ready;
 use signal_hook::low_level::emulate_default_handler;
 use std::cell::OnceCell;
@@ -94,7 +93,7 @@ pub fn call(
         container: container.as_deref(),
         cache,
         stream: args.stream.is_some(),
-        window: window(known, endpoint.provider),
+        window: known.or_else(|| endpoint.protocol.api().default_window()),
         extra: extra.as_deref(),
     };
     let purpose = if args.compact { Ask::Summary } else { Ask::Reply };
@@ -146,8 +145,8 @@ pub fn call(
     if args.count {
         return count(args, model, &call, &mut network);
     }
-    if protocol == Protocol::Ollama && known.is_none() {
-        report_window(&name, log);
+    if let (None, Some(window)) = (known, protocol.api().default_window()) {
+        report_window(&name, window, log);
     }
     let sent = last.as_ref().map(|last| last.report(&call.request, protocol, log));
     ask(args, model, &call, &fitted, &mut network, &prices, sent.as_ref())
@@ -237,20 +236,10 @@ fn ask(
 }
 
 /// Reports that the window is unknown, and how large a window is requested.
-fn report_window(model: &str, log: Log) {
-    let window = ollama::WINDOW;
+fn report_window(model: &str, window: u64, log: Log) {
     log.note(&format!(
         "the window of '{model}' is unknown: requesting {window} tokens; use --window to change this"
     ));
-}
-
-/// Returns the window to request. A request to Ollama always names a window, so it gets a default if the window is
-/// unknown.
-fn window(known: Option<u64>, provider: Provider) -> Option<u64> {
-    match provider {
-        Provider::Ollama => Some(known.unwrap_or(ollama::WINDOW)),
-        _ => known,
-    }
 }
 
 fn dry_run(endpoint: &Endpoint, call: &ModelCall<'_, '_, '_>, log: Log) -> anyhow::Result<Exit> {

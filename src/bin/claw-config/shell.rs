@@ -18,7 +18,7 @@ use clawutils::printable::printable;
 use clawutils::process::quoted;
 use clawutils::provider::Provider;
 use clawutils::settings::decide::{CommandLineError, Parsed};
-use clawutils::settings::mistakes;
+use clawutils::settings::mistakes::{self, one_of};
 use clawutils::settings::{Origin, Setting, SettingValue, ValueKind};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -369,8 +369,10 @@ fn check_values(settings: &TurnSettings) -> anyhow::Result<bool> {
 
 /// Explains how to choose a provider.
 fn explain_providers() {
+    let keys = Provider::by_key().filter_map(|provider| provider.key_variables("").first());
+    let keys = one_of(&keys.collect::<Vec<_>>());
     for line in [
-        "to call Anthropic or OpenAI: set ANTHROPIC_API_KEY or OPENAI_API_KEY to your key",
+        &*format!("to call a provider: set {keys} to your key"),
         "to use a model on this machine: start Ollama, and give --provider ollama --model NAME",
         "to try it without a model: give --provider offline",
     ] {

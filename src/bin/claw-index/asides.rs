@@ -6,7 +6,7 @@ use clawutils::dialect::claude_code::record::call_id;
 use clawutils::dialect::codex::calls::Calls;
 use clawutils::dialect::copilot::Counted;
 use clawutils::dialect::time::of_text;
-use clawutils::dialect::{gemini_cli, pi};
+use clawutils::dialect::{Dialect, gemini_cli, pi};
 use clawutils::index::rows::UsageRow;
 use clawutils::input::Input;
 use clawutils::input::lines::{Lines, ValueLine};
@@ -38,13 +38,15 @@ impl SourceCalls {
     /// Reads the calls of `source`. Returns `None` if the header of its translation does not name one of these programs.
     pub fn read(source: &Input, translation: &Input) -> anyhow::Result<Option<SourceCalls>> {
         let mut codex = Codex::default();
-        let mut take: Box<dyn FnMut(Value<'_>) -> Option<UsageRow>> = match dialect(translation)? {
-            Some(name) if name == "claude-code" => Box::new(of_claude_code),
-            Some(name) if name == "codex" => Box::new(move |line| codex.take(line)),
-            Some(name) if name == "copilot" => Box::new(of_copilot),
-            Some(name) if name == "gemini-cli" => Box::new(of_gemini_cli),
-            Some(name) if name == "pi" => Box::new(of_pi),
-            _ => return Ok(None),
+        let Some(dialect) = dialect(translation)? else { return Ok(None) };
+        let mut take: Box<dyn FnMut(Value<'_>) -> Option<UsageRow>> = match dialect {
+            Dialect::ClaudeCode => Box::new(of_claude_code),
+            Dialect::Codex => Box::new(move |line| codex.take(line)),
+            Dialect::Copilot => Box::new(of_copilot),
+            Dialect::GeminiCli => Box::new(of_gemini_cli),
+            Dialect::Pi => Box::new(of_pi),
+            // Their messages have no counts.
+            Dialect::Openai | Dialect::Gemini => return Ok(None),
         };
         let mut found = SourceCalls::default();
         let mut lines = Lines::with_values(source);
@@ -81,13 +83,14 @@ impl SourceCalls {
 }
 
 /// Returns the dialect that the header of a translation names.
-fn dialect(translation: &Input) -> anyhow::Result<Option<String>> {
+fn dialect(translation: &Input) -> anyhow::Result<Option<Dialect>> {
     let mut lines = Lines::of(translation);
     let Some(batch) = lines.batch()? else { return Ok(None) };
     let header = batch.flatten().next();
     let source = header.as_ref().and_then(|line| line.object.get("source"));
     let source = source.and_then(|raw| Object::parse(raw).ok());
-    Ok(source.and_then(|it| it.string("dialect").map(Cow::into_owned)))
+    let name = source.as_ref().and_then(|it| it.string("dialect"));
+    Ok(name.and_then(|name| Dialect::named(&name)))
 }
 
 fn aside(

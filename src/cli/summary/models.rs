@@ -8,6 +8,8 @@ use crate::compact::attempts::Attempts;
 use crate::estimate::Budget;
 use crate::exit::{Exit, fail};
 use crate::provider::Provider;
+use crate::settings::mistakes::one_of;
+use clap::ValueEnum;
 
 /// The options for the models that write summaries.
 #[derive(Clone, Debug, clap::Args)]
@@ -58,8 +60,10 @@ pub fn via(text: &str) -> Result<Via, String> {
         _ => {}
     }
     let (provider, model) = text.split_once(':').map_or((text, None), |(p, m)| (p, Some(m)));
-    let provider = <Provider as clap::ValueEnum>::from_str(provider, false).map_err(|_| {
-        "use main, provider, offline or PROVIDER:MODEL with anthropic, openai or ollama".to_owned()
+    let provider = Provider::from_str(provider, false).map_err(|_| {
+        let others = Provider::value_variants().iter().filter(|other| !other.is_offline());
+        let others: Vec<_> = others.map(|other| other.name()).collect();
+        format!("use main, provider, offline or PROVIDER:MODEL with {}", one_of(&others))
     })?;
     let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
     // The environment variables that name a model are for the conversation's model, so they give no default here.

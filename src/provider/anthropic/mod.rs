@@ -68,6 +68,17 @@ impl Api for Anthropic {
         request::body(request, self.0)
     }
 
+    /// Vertex AI and Bedrock take the version in the body, and Bedrock the features too.
+    fn headers(&self, betas: &str) -> Vec<(&'static str, String)> {
+        let version = ("anthropic-version", VERSION.to_owned());
+        let betas = Some(("anthropic-beta", betas.to_owned())).filter(|(_, it)| !it.is_empty());
+        match self.0 {
+            Platform::Own => [version].into_iter().chain(betas).collect(),
+            Platform::Vertex => betas.into_iter().collect(),
+            Platform::Bedrock => Vec::new(),
+        }
+    }
+
     /// The number is that of `types/thinking_config_enabled_param.py` in anthropic 2.14.0.
     fn least_budget(&self) -> Option<u64> {
         Some(1024)

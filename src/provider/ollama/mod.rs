@@ -46,8 +46,16 @@ impl Api for Ollama {
         request::body(request)
     }
 
+    fn default_window(&self) -> Option<u64> {
+        Some(WINDOW)
+    }
+
     fn read(&self, answer: &Object<'_>) -> Result<Reply, String> {
         stream::read(answer)
+    }
+
+    fn begins_stream(&self, value: &Object<'_>) -> bool {
+        value.get("done").is_some_and(|done| done == "false")
     }
 
     fn collect(&self) -> Box<dyn Collect> {
