@@ -1,6 +1,7 @@
 //! Chat completions, as offered by OpenAI and many others.
 
 mod details;
+mod reply;
 mod request;
 mod stream;
 
@@ -62,7 +63,7 @@ impl Api for Chat {
     }
 
     fn read(&self, answer: &Object<'_>) -> Result<Reply, String> {
-        stream::read(answer)
+        reply::read(answer)
     }
 
     fn collect(&self) -> Box<dyn Collect> {

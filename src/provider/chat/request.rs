@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::json::{Object, elements};
     use crate::messages::{self, Message};
-    use crate::provider::chat::stream;
+    use crate::provider::chat::reply;
     use crate::provider::reasoning::Author;
 
     const LINES: &str = r#"{"role":"user","content":"look \u00e9"}
@@ -158,7 +158,7 @@ mod tests {
         let message = elements(body.get("messages").unwrap()).unwrap()[1];
         let answer =
             format!(r#"{{"choices":[{{"message":{message},"finish_reason":"tool_calls"}}]}}"#);
-        let reply = stream::read(&Object::parse(&answer).unwrap()).unwrap();
+        let reply = reply::read(&Object::parse(&answer).unwrap()).unwrap();
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
         let own: Vec<&str> = messages[1].blocks().skip(1).map(|block| block.raw.as_ref()).collect();
         assert_eq!(reply.blocks, own);
@@ -200,7 +200,7 @@ mod tests {
         let message = r#"{"role":"assistant","content":null,"reasoning":"hm \u00e9","reasoning_details":[{"type":"reasoning.text","text":"hm \u00e9","index":0}],"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s"}}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]}"#;
         let answer =
             format!(r#"{{"choices":[{{"message":{message},"finish_reason":"tool_calls"}}]}}"#);
-        let mut reply = stream::read(&Object::parse(&answer).unwrap()).unwrap();
+        let mut reply = reply::read(&Object::parse(&answer).unwrap()).unwrap();
         let author = Author::new("chat", "https://x", "m");
         let blocks: Vec<String> = reply.blocks.drain(..).map(|it| author.sign(it)).collect();
         let line = format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","));
@@ -218,7 +218,7 @@ mod tests {
     fn what_a_text_cites_is_kept_and_is_text_for_others() {
         let message = r#"{"content":"So.","annotations":[{"type":"url_citation","url_citation":{"url":"https://a.example","title":"A","start_index":0,"end_index":2}}]}"#;
         let answer = format!(r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}]}}"#);
-        let reply = stream::read(&Object::parse(&answer).unwrap()).unwrap();
+        let reply = reply::read(&Object::parse(&answer).unwrap()).unwrap();
         let author = Author::new("chat", "https://x", "m");
         let blocks: Vec<String> = reply.blocks.into_iter().map(|it| author.sign(it)).collect();
         assert!(blocks[1].contains(r#""annotations":[{"type":"url_citation""#), "{blocks:?}");
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn thinking_in_parts_of_the_content_is_recorded_and_not_sent() {
         let answer = r#"{"choices":[{"message":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}],"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
-        let reply = stream::read(&Object::parse(answer).unwrap()).unwrap();
+        let reply = reply::read(&Object::parse(answer).unwrap()).unwrap();
         assert_eq!((reply.reasoning.as_deref(), reply.blocks.len()), (Some("\"hm\""), 1));
     }
 }

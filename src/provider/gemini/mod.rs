@@ -2,6 +2,7 @@
 
 mod reply;
 mod request;
+mod stream;
 
 use crate::json::Object;
 use crate::json::write::Members;
@@ -72,7 +73,7 @@ impl Api for Gemini {
     }
 
     fn collect(&self) -> Box<dyn Collect> {
-        Box::<reply::GeminiStream>::default()
+        Box::<stream::GeminiStream>::default()
     }
 }
 

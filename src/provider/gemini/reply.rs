@@ -1,11 +1,9 @@
-//! Reads an answer. A streaming answer is a list of answers, each with the next parts.
+//! Reads an answer: a complete one, or one of those of a stream, each of which has the next parts.
 
 use crate::json::write::{Members, opening};
 use crate::json::{Object, elements, on_one_line};
 use crate::provider::Reply;
-use crate::provider::collect::{
-    CallIds, Collect, RawString, Remaining, Unfinished, bounded, call_block,
-};
+use crate::provider::collect::{CallIds, RawString, Unfinished, bounded, call_block};
 use std::borrow::Cow;
 
 /// The value of a finish reason that is not set, in small letters. Some servers write it out.
@@ -23,19 +21,19 @@ const MAX_SOURCES: usize = 64;
 /// # Errors
 /// Returns what is missing, or why the answer cannot be used, phrased to follow "the answer".
 pub(super) fn read(answer: &Object<'_>) -> Result<Reply, String> {
-    let mut stream = Box::<GeminiStream>::default();
-    stream.take(answer, &mut |_| {})?;
-    if stream.remaining() == Remaining::Required {
+    let mut draft = AnswerDraft::default();
+    draft.take(answer, &mut |_| {})?;
+    if !draft.has_ended() {
         // Without a reason, a stream is not finished, but a complete answer is.
         candidate(answer).ok_or("has no candidates")?;
-        stream.reason = Some(UNSET.to_owned());
+        draft.reason = Some(UNSET.to_owned());
     }
-    stream.finish().map_err(|unfinished| unfinished.why)
+    draft.finish().map_err(|unfinished| unfinished.why)
 }
 
-/// A streaming answer.
+/// An answer of which parts may still be missing.
 #[derive(Default)]
-pub struct GeminiStream {
+pub(super) struct AnswerDraft {
     reply: Reply,
     /// The blocks that are complete.
     blocks: Vec<String>,
@@ -53,8 +51,13 @@ pub struct GeminiStream {
     message: Option<String>,
 }
 
-impl Collect for GeminiStream {
-    fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String> {
+impl AnswerDraft {
+    /// Takes the parts and the usage of an answer, and the reason why it ended.
+    pub(super) fn take(
+        &mut self,
+        data: &Object<'_>,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<(), String> {
         let text = |name: &str| data.string(name).map(Into::into);
         self.reply.model = self.reply.model.take().or_else(|| text("modelVersion"));
         if let Some(usage) = data.get("usageMetadata").filter(|raw| raw.starts_with('{')) {
@@ -78,20 +81,20 @@ impl Collect for GeminiStream {
         Ok(())
     }
 
-    fn remaining(&self) -> Remaining {
-        // More usage may follow.
-        let has_ended = self.reason.is_some() || self.is_blocked;
-        if has_ended { Remaining::Optional } else { Remaining::Required }
+    pub(super) fn has_ended(&self) -> bool {
+        self.reason.is_some() || self.is_blocked
     }
 
-    fn shown(mut self: Box<Self>) -> Reply {
+    /// Returns the text so far.
+    pub(super) fn shown(mut self) -> Reply {
         self.end_text();
         let is_text = |block: &String| block.starts_with(opening!("type": "text", "text"));
         let blocks = self.blocks.into_iter().filter(is_text).collect();
         Reply { blocks, ..self.reply }
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Reply, Unfinished> {
+    /// Returns the reply, or why the answer cannot be used.
+    pub(super) fn finish(mut self) -> Result<Reply, Unfinished> {
         self.end_text();
         self.end_sources();
         if self.is_blocked {
@@ -113,9 +116,7 @@ impl Collect for GeminiStream {
             }
         }
     }
-}
 
-impl GeminiStream {
     /// Takes a part. A signature is kept before the part that it belongs to; a part that is neither text nor a call is kept
     /// whole. An empty part says nothing.
     fn part(&mut self, raw: &str, show: &mut dyn FnMut(&str)) -> Result<(), String> {

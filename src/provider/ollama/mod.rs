@@ -4,6 +4,7 @@
 //! and forbid truncating the prompt. Old servers may truncate it anyway, so [`truncated`] checks the counts in the
 //! answer.
 
+mod reply;
 mod request;
 mod stream;
 pub mod truncated;
@@ -51,7 +52,7 @@ impl Api for Ollama {
     }
 
     fn read(&self, answer: &Object<'_>) -> Result<Reply, String> {
-        stream::read(answer)
+        reply::read(answer)
     }
 
     fn begins_stream(&self, value: &Object<'_>) -> bool {
@@ -65,8 +66,8 @@ impl Api for Ollama {
 
 #[cfg(test)]
 mod tests {
+    use super::reply::read;
     use super::request::body;
-    use super::stream::read;
     use super::*;
     use crate::exit::Exit;
     use crate::json::elements;
