@@ -5,13 +5,13 @@
 //! whole images and documents are left out in the same order. Pinned results are not changed. The operation is
 //! idempotent.
 //!
-//! [`bytes`] does the same for a limit in bytes, where images and documents go first, and [`block`] finds the blocks that a
-//! refusal blames; [`omit`] leaves them out.
+//! [`body`] does the same for a limit in bytes, where images and documents go first, and [`block`] finds the blocks that a
+//! refusal blames; [`leave_out`] leaves them out.
 
 pub mod aged;
 pub mod block;
-pub mod bytes;
-pub mod omit;
+pub mod body;
+pub mod leave_out;
 mod result;
 
 use crate::estimate::{Gauge, Request, Tally};
@@ -20,7 +20,7 @@ use crate::json::Object;
 use crate::messages::Message;
 use crate::messages::meta::LeftOut;
 use crate::record::scale::Scale;
-use omit::Omissions;
+use leave_out::Omissions;
 use result::{FoundResult, ReadResult};
 use std::collections::HashMap;
 

@@ -15,7 +15,8 @@ use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
 use crate::provider::refusal::{EMPTY, FailureClass, Feature, Features, Known, MALFORMED, Rows};
 use crate::provider::{
-    FailedCall, Failure, ModelRequest, Reply, container, estimated, own_summary, plain, wire,
+    FailedCall, Failure, ModelRequest, Reply, container, estimated, message_places, own_summary,
+    plain,
 };
 use crate::record::content::{Block, Content, Role};
 use crate::usage;
@@ -296,7 +297,7 @@ fn once(
         let mut failure = failure.weigh(&known);
         let messages = own_summary::applied(request);
         let sent = ModelRequest { messages: &messages, ..*request };
-        failure.places = wire::places(*protocol, &sent, &failure).into();
+        failure.places = message_places::places(*protocol, &sent, &failure).into();
         FailedCall { failure, shown }
     })?;
     match estimated::truncated(*protocol, request, &reply) {

@@ -66,7 +66,7 @@ pub fn known(request: &ModelRequest<'_, '_>, bytes: usize) -> Known {
         prompt: Some(prompt(request)),
         window: request.window,
         bytes: u64::try_from(bytes).ok(),
-        is_largest: request.messages.iter().any(|message| !message.is_from_user()),
+        has_reply: request.messages.iter().any(|message| !message.is_from_user()),
         ..Known::default()
     }
 }

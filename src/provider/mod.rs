@@ -1,7 +1,9 @@
 //! Provider calls: builds requests, reads replies, and classifies failures.
 //!
-//! Building requests and reading answers have no side effects. [`protocol`] selects a wire format
-//! (`anthropic`, `chat`, `responses`, `gemini`, `ollama`), [`stream`] splits a stream into events, [`reading`] turns the
+//! Building requests and reading answers have no side effects. A [`Provider`] is what a user names; with an address and a
+//! model it has a [`protocol`]. [`api`] says what a protocol does. Each of the five (`anthropic`, `chat`, `responses`,
+//! `gemini`, `ollama`) is a folder, and two of them have variants for the platforms on which they are offered. [`target`]
+//! converts messages alone, for other programs. [`stream`] splits a stream into events, [`reading`] turns the
 //! bytes of an answer into a reply or a failure, and [`refusal`] classifies refusals. [`call`] combines them
 //! with a transport that the caller supplies. Only `http` uses the network.
 
@@ -19,12 +21,11 @@ pub mod estimated;
 pub mod endpoint;
 mod extent;
 pub mod fit;
-pub mod form;
 mod gemini;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod key;
-mod kind;
+pub mod message_places;
 pub mod offline;
 pub mod ollama;
 pub mod offered;
@@ -33,6 +34,7 @@ pub mod collect;
 pub mod own_summary;
 pub mod prefix;
 pub mod protocol;
+mod providers;
 pub mod question;
 pub mod reading;
 #[cfg(test)]
@@ -43,8 +45,8 @@ pub mod refusal;
 pub mod sampling;
 pub mod secret;
 pub mod stream;
+pub mod target;
 mod turns;
-pub mod wire;
 
 use crate::input::line;
 use crate::json::write::{Members, member, opening};
@@ -55,7 +57,7 @@ use crate::provider::reasoning::Author;
 use crate::record;
 use crate::record::content::Block;
 use effort::Effort;
-pub use kind::{ApiChoice, Provider};
+pub use providers::{ApiChoice, Provider};
 pub use refusal::Failure;
 use refusal::{Feature, Features, Rows};
 pub(crate) use turns::FAILED;

@@ -56,7 +56,6 @@ mod code;
 mod evidence;
 mod fault;
 mod feature;
-mod known;
 mod opening;
 pub mod place;
 mod python;
@@ -64,6 +63,7 @@ mod record;
 mod rows;
 mod text;
 mod verdict;
+mod weigh;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -72,11 +72,11 @@ use answer::ErrorBody;
 pub use class::{Certainty, FailureClass};
 use fault::Finding;
 pub use feature::{Feature, Features};
-pub use known::Known;
 use place::{Place, WirePlace};
 pub use rows::Rows;
 use std::borrow::Cow;
 use verdict::decide;
+pub use weigh::Known;
 
 /// The rule of [`Failure::untrusted`].
 const UNTRUSTED: &str = "untrusted-certificate";
@@ -136,7 +136,7 @@ pub struct Failure {
     pub why: Option<Box<str>>,
     /// The places in the body that the refusal names, as the provider counts.
     pub wire_places: Box<[WirePlace]>,
-    /// The places in the caller's messages. The caller fills them in (see [`crate::provider::wire`]).
+    /// The places in the caller's messages. The caller fills them in (see [`crate::provider::message_places`]).
     pub places: Box<[Place]>,
     /// The size of the refused body in bytes.
     pub request_bytes: Option<u64>,
@@ -221,7 +221,7 @@ impl Failure {
     /// Returns the failure for a connection that was lost while the request was sent or before the answer began.
     #[must_use]
     pub fn aborted(message: impl AsRef<str>) -> Failure {
-        Failure::new(FailureClass::Unreachable, known::ABORTED, message)
+        Failure::new(FailureClass::Unreachable, weigh::ABORTED, message)
     }
 
     /// Returns the failure for a server whose certificate is not trusted. The same request fails again.

@@ -19,7 +19,7 @@ use crate::json::write::Members;
 use crate::json::{self, Object};
 use crate::messages::rebuild::{RebuildOptions, from_inputs};
 use crate::messages::{Message, summary};
-use crate::provider::form::{self, Target, Thinking};
+use crate::provider::target::{self, Target, Thinking};
 use crate::record;
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::session::time;
@@ -163,7 +163,7 @@ pub fn export(
         ExportForm::GeminiCli => (gemini_cli::text, Program::GeminiCli),
         ExportForm::Opencode => (opencode::text, Program::Opencode),
         ExportForm::Openai => {
-            let messages = form::convert(messages, Target::Openai, Thinking::Auto);
+            let messages = target::convert(messages, Target::Openai, Thinking::Auto);
             let text = Members::new().list("messages", messages).into_line();
             return Ok(Export { text, ..Export::default() });
         }

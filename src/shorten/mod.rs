@@ -6,7 +6,7 @@
 //! further. The truncation record says where the ends are, because a tool could write a marker itself.
 
 pub mod media;
-pub mod omit;
+pub mod stand_in;
 mod text;
 
 use crate::json::{self, Object};

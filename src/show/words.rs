@@ -11,7 +11,7 @@ use crate::record::compaction::HEADING;
 use crate::record::content::Role;
 use crate::record::omission::Omission;
 use crate::record::truncation::KeptSpan;
-use crate::shorten::omit;
+use crate::shorten::stand_in;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use quick_xml::escape::partial_escape;
@@ -65,7 +65,7 @@ pub fn note(entry: &ShownEntry, language: Language) -> Option<Note> {
 }
 
 fn omission(it: &Omission, language: Language) -> String {
-    let what = match omit::what(&it.kind) {
+    let what = match stand_in::what(&it.kind) {
         "thinking" => language.say(phrase::THINKING).to_owned(),
         "input" => language.say(phrase::INPUT_OF_CALL).to_owned(),
         other => language.with(phrase::ONE, &[&other]),

@@ -6,7 +6,7 @@
 //! if they have many characters in all, further to the shortest form. Results with images and pinned ones stay as they are.
 
 use super::result::{self, FoundResult, ReadResult};
-use super::{TruncateOutcome, omit::Omissions, update_meta};
+use super::{TruncateOutcome, leave_out::Omissions, update_meta};
 use crate::cost::for_cost;
 use crate::cost::policy::SHORTEN_FROM;
 use crate::estimate::{Gauge, Request};

@@ -7,8 +7,8 @@
 //! before it, and media first. Old results are suspected only if it is certain that a block is to blame.
 
 use super::TruncateOutcome;
-use super::bytes;
-use super::omit::{BlockPlace, Omissions};
+use super::body;
+use super::leave_out::{BlockPlace, Omissions};
 use crate::estimate::{Gauge, Refused, RefusedPlace, Request};
 use crate::json::Object;
 use crate::messages::Message;
@@ -162,7 +162,7 @@ fn in_message(message: &Message<'_>, number: usize, find: Find) -> Vec<BlockPlac
 }
 
 fn media(block: &Block<'_>) -> Vec<Option<usize>> {
-    bytes::media(block).into_iter().map(|(part, _)| part).collect()
+    body::media(block).into_iter().map(|(part, _)| part).collect()
 }
 
 fn thinking(block: &Block<'_>) -> Vec<Option<usize>> {
@@ -189,7 +189,7 @@ fn documents(block: &Block<'_>) -> Vec<Option<usize>> {
 fn others(block: &Block<'_>) -> Vec<Option<usize>> {
     match &block.kind {
         BlockKind::Other => vec![None],
-        BlockKind::ToolResult { .. } => bytes::items(block, &BlockKind::Other),
+        BlockKind::ToolResult { .. } => body::items(block, &BlockKind::Other),
         _ => Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use crate::record::content::{Block, BlockKind, Content};
 use crate::record::omission::Omission;
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
-use crate::shorten::{self, ResultText, media, omit};
+use crate::shorten::{self, ResultText, media, stand_in};
 use std::collections::HashMap;
 
 /// The reason in the lines that replace images and documents.
@@ -123,7 +123,8 @@ impl<'a> FoundResult<'a> {
         let mut content = media::set_aside(content(block)?, known, record);
         for (part, item) in content.blocks_mut().iter_mut().enumerate() {
             let is_known = meta.as_ref().is_some_and(|meta| meta.is_left_out(part));
-            if is_known || !has_meta && item.text().is_some_and(|text| omit::reads_like_line(&text))
+            if is_known
+                || !has_meta && item.text().is_some_and(|text| stand_in::reads_like_line(&text))
             {
                 item.kind = BlockKind::Other;
             }
@@ -210,7 +211,7 @@ impl<'a> ReadResult<'a> {
         let next =
             items.filter(|(_, item)| item.kind == BlockKind::Media).find_map(|(at, item)| {
                 let omission = self.omission(messages, at, item);
-                let line = omit::part_stand_in(item, &omission);
+                let line = stand_in::of_part(item, &omission);
                 (gauge.block(item) > gauge.block(&line)).then_some((at, omission, line))
             });
         let Some((at, omission, line)) = next else { return false };
@@ -220,7 +221,7 @@ impl<'a> ReadResult<'a> {
         own[at] = line;
         let Some(short) = self.show(&shown) else { return false };
         let Some(changed) = self.with_content(messages, &short) else { return false };
-        let is_line = |item: &Block<'_>| item.kind == BlockKind::Other && omit::is_line(item);
+        let is_line = |item: &Block<'_>| item.kind == BlockKind::Other && stand_in::is_line(item);
         let lines = short.blocks().iter().enumerate().filter(|(_, item)| is_line(item));
         self.parts = lines.map(|(at, _)| at as u64).collect();
         self.omissions.push(omission);
@@ -239,7 +240,7 @@ impl<'a> ReadResult<'a> {
             record_id: meta.map(|meta| meta.record.to_string()).unwrap_or_default(),
             tool_use_id: Some(meta.map_or(&id, ResultMeta::id_on_disk).to_string()),
             part: Some(meta.map_or(at as u64, |meta| meta.part_on_disk(at))),
-            kind: omit::kind_of(item),
+            kind: stand_in::kind_of(item),
             reason: REASON.to_owned(),
             ..Omission::default()
         }

@@ -237,7 +237,7 @@ fn ahead(file: &mut File, provider: &Provider) -> Result<(), String> {
         return Ok(());
     }
     let gauge = Refused::gauge(None, request);
-    let outcome = truncate::bytes::shrink(&mut messages, Request::default(), gauge, limit.target());
+    let outcome = truncate::body::shrink(&mut messages, Request::default(), gauge, limit.target());
     outcome.records.iter().try_for_each(|record| file.append_view(record))
 }
 
@@ -266,7 +266,7 @@ fn step(
                 known: provider.limit().map(|limit| limit.0),
                 accepted: provider.accepted,
             };
-            truncate::bytes::shrink(&mut messages, beside, gauge, body.target(now)).records
+            truncate::body::shrink(&mut messages, beside, gauge, body.target(now)).records
         }
         _ => {
             let options = TruncateOptions::new(window, MAX_FRACTION, budget.prompt());

@@ -3,7 +3,7 @@
 use crate::args::{CallArgs, named};
 use crate::prefix::{LastRequest, SentRequest, session_key};
 use crate::prices::Prices;
-use crate::refused::{self, note_error};
+use crate::refused_features::{self, note_error};
 use crate::reply::{self, Destination};
 use crate::show::Show;
 use crate::source::{AnswerSource, SourceArgs};
@@ -106,7 +106,7 @@ pub fn call(
         endpoint.request_beta(beta);
     }
     let plain = OnceCell::new();
-    request.without = refused::known(request.features(), model)?;
+    request.without = refused_features::known(request.features(), model)?;
     if request.without.has(Feature::Calls) {
         request.messages = plain.get_or_init(|| plain::without_calls(&fitted.messages));
     }

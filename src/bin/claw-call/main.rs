@@ -9,7 +9,7 @@ mod listening;
 mod models;
 mod prefix;
 mod prices;
-mod refused;
+mod refused_features;
 mod reply;
 mod show;
 mod source;

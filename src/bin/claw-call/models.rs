@@ -2,7 +2,7 @@
 
 use crate::args::{CallArgs, named};
 use crate::asking::{Asking, NoAnswer, TextAnswer};
-use crate::refused::note_error;
+use crate::refused_features::note_error;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{Log, Output};
 use clawutils::estimate::windows::Source;

@@ -2,7 +2,7 @@
 
 use crate::args::CallArgs;
 use crate::prices::Prices;
-use crate::refused::note_error;
+use crate::refused_features::note_error;
 use anyhow::Context;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{Log, Output};

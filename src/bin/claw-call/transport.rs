@@ -1,7 +1,7 @@
 //! Sends requests and receives their answers: over the network, or from the offline provider or recordings instead.
 
 use crate::listening::{AnswerEvent, Listening};
-use crate::refused::{self, note_error};
+use crate::refused_features::{self, note_error};
 use crate::source::AnswerSource;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{Log, now};
@@ -134,7 +134,7 @@ impl Transport for Network<'_> {
 
     fn learn(&mut self, feature: Feature, with: Option<Feature>) {
         if self.is_live() {
-            note_error(refused::learn(feature, with, self.model), self.log);
+            note_error(refused_features::learn(feature, with, self.model), self.log);
         }
     }
 

@@ -5,7 +5,7 @@ use clawutils::cli::options::LimitTurnsArgs;
 use clawutils::cli::{Log, Output, report};
 use clawutils::input::Input;
 use clawutils::messages::rebuild::{self, Form, RebuildOptions};
-use clawutils::provider::form::{self, Target, Thinking};
+use clawutils::provider::target::{self, Target, Thinking};
 use clawutils::rules::check_ready;
 use std::io::Write;
 
@@ -85,7 +85,7 @@ impl TargetArgs {
             check_ready(&rebuilt.messages)?;
         }
         let (to, thinking) = (self.to.unwrap_or_default(), self.thinking.unwrap_or_default());
-        let messages = form::convert(rebuilt.messages, to, thinking);
+        let messages = target::convert(rebuilt.messages, to, thinking);
         let text = match (form.array, messages.is_empty()) {
             (true, _) => format!("[{}]\n", messages.join(",\n")),
             (false, true) => String::new(),

@@ -47,7 +47,7 @@ impl Steps<'_> {
             Fault::Bytes => {
                 let now = bytes::of(Request { messages, ..beside });
                 let target = self.args.model.refused_body(self.refused)?.target(now);
-                let outcome = truncate::bytes::shrink(messages, beside, gauge, target);
+                let outcome = truncate::body::shrink(messages, beside, gauge, target);
                 Ok((outcome, Limits { bytes: Some(target), ..Limits::default() }))
             }
             Fault::Tokens => self.fit(messages, log),
@@ -78,7 +78,7 @@ impl Steps<'_> {
         let Steps { args, refused, beside, gauge } = *self;
         let now = bytes::of(Request { messages, ..beside });
         let limit = args.model.byte_limit()?.filter(|limit| !limit.fits(now));
-        let shrunk = limit.map(|it| truncate::bytes::shrink(messages, beside, gauge, it.target()));
+        let shrunk = limit.map(|it| truncate::body::shrink(messages, beside, gauge, it.target()));
         let budget = match shrunk {
             Some(_) => args.budget.budget(&args.model, refused)?,
             None => Some(args.budget.known_budget(&args.model, refused)?),

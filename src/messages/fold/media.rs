@@ -9,7 +9,7 @@ use crate::record::Record;
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::omission::Omission;
 use crate::rules::{media, parts};
-use crate::shorten::omit;
+use crate::shorten::stand_in;
 use std::io;
 
 impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
@@ -23,7 +23,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         for block in content.blocks_mut().iter_mut().filter(|it| it.kind == BlockKind::Other) {
             let own = parts::own_form(&block.raw).and_then(|own| Block::parse(own).ok());
             let Some(own) = own else { continue };
-            let what = format!("'{}' is a block of another API", omit::kind_of(block));
+            let what = format!("'{}' is a block of another API", stand_in::kind_of(block));
             self.note(&rules::FOREIGN_BLOCK, record, what);
             (*block, is_changed) = (own, true);
         }
@@ -85,7 +85,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
             }
             Err(why) => Err(why),
         };
-        let kind = omit::kind_of(block);
+        let kind = stand_in::kind_of(block);
         let reason = match correction {
             Ok(corrected) => {
                 let what = format!("{kind} corrected: {}", corrected.what);
@@ -98,7 +98,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         self.note(&rules::MEDIA_LEFT_OUT, record, format!("{kind} left out: {reason}"));
         let record_id = record.id.to_string();
         let omission = Omission { record_id, kind, reason, ..Omission::default() };
-        Some(Block::from_text(&omit::line(&omission, block.raw.len())))
+        Some(Block::from_text(&stand_in::line(&omission, block.raw.len())))
     }
 }
 

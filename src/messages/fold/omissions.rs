@@ -7,7 +7,7 @@ use crate::messages::meta::LeftOut;
 use crate::record::Record;
 use crate::record::content::{Block, Content};
 use crate::record::omission::Omission;
-use crate::shorten::omit;
+use crate::shorten::stand_in;
 use std::borrow::Cow;
 use std::io;
 
@@ -45,12 +45,12 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let of = |index: usize| omissions.iter().find(|omission| omission.is_block(index));
         match content {
             Content::Text(raw) => {
-                let line = of(0).map(|omission| quote(&omit::line(omission, raw.len())));
+                let line = of(0).map(|omission| quote(&stand_in::line(omission, raw.len())));
                 Content::Text(line.map_or(raw, Cow::Owned))
             }
             Content::Blocks(mut blocks) => {
                 for (index, block) in blocks.iter_mut().enumerate() {
-                    if let Some(stand_in) = of(index).and_then(|it| omit::stand_in(block, it)) {
+                    if let Some(stand_in) = of(index).and_then(|it| stand_in::of(block, it)) {
                         *block = stand_in;
                     }
                 }
@@ -72,7 +72,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         record: &Record<'_>,
     ) -> Block<'b> {
         let omission = self.omissions(record).iter().find(|omission| omission.is_block(index));
-        omission.and_then(|omission| omit::stand_in(&block, omission)).unwrap_or(block)
+        omission.and_then(|omission| stand_in::of(&block, omission)).unwrap_or(block)
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) fn of_result<'a>(
             for (index, (part, place)) in blocks.iter_mut().zip(places).enumerate() {
                 let place = usize::try_from(*place).unwrap_or(usize::MAX);
                 if let Some(omission) = omissions.iter().find(|it| it.is_part(id, place)) {
-                    *part = omit::part_stand_in(part, omission);
+                    *part = stand_in::of_part(part, omission);
                     parts.push(index as u64);
                 }
             }

@@ -11,7 +11,7 @@ use crate::record::Record;
 use crate::record::block_text::BlockText;
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::truncation::KeptSpan;
-use crate::shorten::{self, omit};
+use crate::shorten::{self, stand_in};
 use std::borrow::Cow;
 use std::io;
 
@@ -85,7 +85,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
     ) -> ShownResult {
         let (view, omissions) = (self.view, self.omissions(record));
         if let Some(whole) = omissions.iter().find(|omission| omission.is_result(id)) {
-            let line = quote(&omit::line(whole, raw.map_or(0, str::len)));
+            let line = quote(&stand_in::line(whole, raw.map_or(0, str::len)));
             let (changed, left_out) = (Some(line), LeftOut::All);
             return ShownResult { changed, left_out, ..ShownResult::default() };
         }

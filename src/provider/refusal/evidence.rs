@@ -1,5 +1,5 @@
 //! Judges a refusal that no rule knows, by what it says: words for a thing that has a size, words for too much, and
-//! numbers, in the languages that providers use. What the caller knows about the request is weighed in [`super::weigh`].
+//! numbers, in the languages that providers use. What the caller knows about the request is weighed by [`super::Failure::weigh`].
 //!
 //! Only the provider's own words count, as in [`super::text`]: a quotation is left out, and reading stops where a
 //! sentence about a tool, an output or a value introduces one. Words for a rate, a quota, a key or a time limit speak

@@ -1,7 +1,7 @@
 //! Finds the place in the request at which a refusal points: `messages.7.content.52`, `messages[3].content[0]`,
 //! `input[12]`, `contents[4].parts[1]`, `tools[2]`.
 //!
-//! A place counts as the provider counts, in the body that was sent. [`crate::provider::wire`] maps it to the messages
+//! A place counts as the provider counts, in the body that was sent. [`crate::provider::message_places`] maps it to the messages
 //! that the caller has.
 
 use crate::json::write::Members;

@@ -31,8 +31,8 @@ pub struct Known {
     pub bytes: Option<u64>,
     /// The sizes of bodies that the endpoint is known to accept.
     pub sizes: Sizes,
-    /// True if the session had an accepted request, so that this one is its largest.
-    pub is_largest: bool,
+    /// True if the messages have a reply: an earlier request of the session, smaller than this one, was accepted.
+    pub has_reply: bool,
     /// True if the answer had no body.
     pub is_bare: bool,
     /// The number of times in a row that this request failed, this time included.
@@ -144,13 +144,13 @@ impl Failure {
             return Failure { limit: known.window, ..failure };
         }
         if !known.is_bare {
-            return fault::suspect(self, known.is_largest);
+            return fault::suspect(self, known.has_reply);
         }
         if known.has_large_body() {
             return self.turned(FailureClass::TooLarge, "empty-body", Some(large_body(known)));
         }
         let is_long = known.prompt.is_some_and(|prompt| prompt >= LONG_PROMPT);
-        if known.is_largest && is_long && known.window.is_none() {
+        if known.has_reply && is_long && known.window.is_none() {
             let why =
                 "it says nothing, and a smaller request of this session was accepted".to_owned();
             return self.turned(FailureClass::Overflow, "empty-body", Some(why));
@@ -212,7 +212,7 @@ mod tests {
         window: Some(10_000),
         bytes: Some(36_000),
         sizes: Sizes { accepted: None, limit: None },
-        is_largest: true,
+        has_reply: true,
         is_bare: false,
         failures: 1,
     };
@@ -234,9 +234,9 @@ mod tests {
             (400, "", LARGE, FailureClass::TooLarge, "empty-body"),
             (413, "", LARGE, FailureClass::TooLarge, "status-413"),
             (400, "", Known { window: None, ..FULL }, FailureClass::Overflow, "empty-body"),
-            (400, "", Known { window: None, is_largest: false, ..FULL }, FailureClass::BadRequest, "status-400"),
+            (400, "", Known { window: None, has_reply: false, ..FULL }, FailureClass::BadRequest, "status-400"),
             (400, vague, Known { prompt: Some(10_001), ..FULL }, FailureClass::Overflow, "estimate"),
-            (400, vague, Known { is_largest: false, ..FULL }, FailureClass::BadRequest, "status-400"),
+            (400, vague, Known { has_reply: false, ..FULL }, FailureClass::BadRequest, "status-400"),
             (500, busy, FULL, FailureClass::Server, "status-500"),
             (500, busy, twice(FULL), FailureClass::Overflow, "repeated"),
             (500, busy, twice(LARGE), FailureClass::TooLarge, "repeated"),
@@ -276,7 +276,7 @@ mod tests {
         let fault = |text: &str, known| {
             classify(400, &format!(r#"{{"error":{{"message":"{text}"}}}}"#), known).fault
         };
-        let first = Known { is_largest: false, ..PLAIN };
+        let first = Known { has_reply: false, ..PLAIN };
         assert_eq!(fault("Request contains an invalid argument.", PLAIN), Fault::Block);
         assert_eq!(fault("Request contains an invalid argument.", first), Fault::Other);
         assert_eq!(fault("Unknown model", PLAIN), Fault::Other);

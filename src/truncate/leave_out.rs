@@ -8,7 +8,7 @@ use crate::messages::meta::{LeftOut, ResultMeta};
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::omission::{Omission, one_line};
 use crate::record::scale::Scale;
-use crate::shorten::omit;
+use crate::shorten::stand_in;
 use std::collections::BTreeMap;
 
 /// The place of a block in the messages, or of an item in the content of a tool result.
@@ -106,7 +106,7 @@ impl Omissions {
     #[must_use]
     pub fn describe(&self) -> String {
         let one = |(kind, count): (&String, &usize)| {
-            let (what, s) = (omit::what(kind), if *count == 1 { "" } else { "s" });
+            let (what, s) = (stand_in::what(kind), if *count == 1 { "" } else { "s" });
             match what {
                 "text" | "thinking" => format!("{count} block{s} of {what}"),
                 "input" => format!("the input of {count} call{s}"),
@@ -126,7 +126,7 @@ fn leave_out_block(
     if let Content::Text(raw) = &message.content {
         let old = Block::parse(Members::of_type("text").raw("text", raw).into_json()).ok()?;
         let omission = of_block(message, place, &old, reason)?;
-        let line = quote(&omit::line(&omission, raw.len()));
+        let line = quote(&stand_in::line(&omission, raw.len()));
         let new = Block::parse(Members::of_type("text").raw("text", &line).into_json()).ok()?;
         tally.replace(place.message, &old, &new);
         message.content = Content::Text(line.into());
@@ -143,7 +143,7 @@ fn leave_out_block(
         }
         _ => of_block(message, place, &old, reason)?,
     };
-    match omit::stand_in(&old, &omission) {
+    match stand_in::of(&old, &omission) {
         Some(new) => {
             tally.replace(place.message, &old, &new);
             *message.content.blocks_mut().get_mut(place.block)? = new;
@@ -177,14 +177,16 @@ fn leave_out_part(
         return leave_out_block(message, BlockPlace { part: None, ..place }, reason, tally);
     };
     let item = items.get(part)?;
-    if result_meta(message, id).is_some_and(|meta| meta.is_left_out(part)) || omit::is_line(item) {
+    if result_meta(message, id).is_some_and(|meta| meta.is_left_out(part))
+        || stand_in::is_line(item)
+    {
         return None;
     }
     if item.kind == BlockKind::Text {
         return leave_out_block(message, BlockPlace { part: None, ..place }, reason, tally);
     }
-    let omission = of_result(message, id, Some(part), &omit::kind_of(item), reason);
-    items[part] = omit::part_stand_in(item, &omission);
+    let omission = of_result(message, id, Some(part), &stand_in::kind_of(item), reason);
+    items[part] = stand_in::of_part(item, &omission);
     let raw = object.with("content", &Content::Blocks(items).to_json()).into();
     let new = Block { raw, kind: old.kind.clone() };
     tally.replace(place.message, &old, &new);
@@ -207,7 +209,7 @@ fn of_block(
     Some(Omission {
         record_id: origin.record.to_string(),
         block: Some(origin.block as u64),
-        kind: omit::kind_of(block),
+        kind: stand_in::kind_of(block),
         reason: reason.to_owned(),
         ..Omission::default()
     })
@@ -253,15 +255,15 @@ fn is_left_out(block: &Block<'_>) -> bool {
     match &block.kind {
         BlockKind::ToolUse { .. } => {
             let input = block.member("input").and_then(|raw| Object::parse(raw).ok());
-            let line = input.and_then(|input| Some(input.string(omit::INPUT)?.into_owned()));
-            line.is_some_and(|line| omit::reads_like_line(&line))
+            let line = input.and_then(|input| Some(input.string(stand_in::INPUT)?.into_owned()));
+            line.is_some_and(|line| stand_in::reads_like_line(&line))
         }
         BlockKind::ToolResult { .. } => {
             let content = block.member("content").and_then(|raw| Content::parse(raw).ok());
             content.is_some_and(|it| {
-                matches!(it, Content::Text(_)) && omit::reads_like_line(&it.text())
+                matches!(it, Content::Text(_)) && stand_in::reads_like_line(&it.text())
             })
         }
-        _ => block.kind == BlockKind::Text && omit::is_line(block),
+        _ => block.kind == BlockKind::Text && stand_in::is_line(block),
     }
 }

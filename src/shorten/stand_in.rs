@@ -34,7 +34,7 @@ pub fn what(kind: &str) -> &str {
 /// Returns the block that replaces `block`: a line of text, or for a call and a result the same with a line of text as
 /// input or content. `None` for thinking, which is left out without a line.
 #[must_use]
-pub fn stand_in(block: &Block<'_>, omission: &Omission) -> Option<Block<'static>> {
+pub fn of(block: &Block<'_>, omission: &Omission) -> Option<Block<'static>> {
     let bytes = block.raw.len();
     match &block.kind {
         BlockKind::Thinking { .. } => None,
@@ -53,7 +53,7 @@ pub fn stand_in(block: &Block<'_>, omission: &Omission) -> Option<Block<'static>
 
 /// Returns the line that replaces an item of a result. It does not count as text of the result.
 #[must_use]
-pub fn part_stand_in(part: &Block<'_>, omission: &Omission) -> Block<'static> {
+pub fn of_part(part: &Block<'_>, omission: &Omission) -> Block<'static> {
     Block { kind: BlockKind::Other, ..Block::from_text(&line(omission, part.raw.len())) }
 }
 
@@ -122,7 +122,7 @@ mod tests {
             (r#"{"type":"thinking","thinking":"a","signature":"b"}"#, "thinking", None),
         ] {
             let block = Block::parse(raw).unwrap();
-            let shown = stand_in(&block, &omission(kind)).map(|block| block.raw.to_string());
+            let shown = of(&block, &omission(kind)).map(|block| block.raw.to_string());
             assert_eq!(shown.as_deref(), expected);
         }
     }

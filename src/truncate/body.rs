@@ -2,7 +2,7 @@
 //! long inputs of calls. Each step takes the oldest first and the current turn's last, and stops as soon as the request
 //! fits. The prompt's own images and pinned messages come last of all.
 
-use super::omit::{BlockPlace, Omissions};
+use super::leave_out::{BlockPlace, Omissions};
 use super::result::{self, FoundResult, ReadResult};
 use super::{HEAD_RATIO, TruncateOutcome, update_meta};
 use crate::estimate::{Gauge, Request, Tally, bytes};
