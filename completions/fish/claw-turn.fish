@@ -90,7 +90,7 @@ complete -c claw-turn -l cost -d 'Report the tokens and the cost of the turn aft
 complete -c claw-turn -l insecure-http -d 'Allow plain HTTP to other machines; the key is sent unencrypted'
 complete -c claw-turn -l no-proactive -d 'Do not compact ahead of an overflow'
 complete -c claw-turn -l no-ask-window -d 'Do not ask the provider for the window of the model'
-complete -c claw-turn -l no-guard -d 'Do not shorten tool results or compact after an overflow'
+complete -c claw-turn -l no-guard -d 'After a refusal, do not make the request smaller or cleaner'
 complete -c claw-turn -l no-retry -d 'Do not make missing summaries after the reply'
 complete -c claw-turn -l no-prefer-checkpoint -d 'Do not use a checkpoint as the summary, even if it covers half of the request or more'
 complete -c claw-turn -l no-fallback -d 'Fail if no model makes a summary, instead of making one without a model'

@@ -88,7 +88,7 @@ pub struct TurnArgs {
     /// Do not ask the provider for the window of the model
     #[arg(long = "no-ask-window", env = "CLAW_ASK_WINDOW", action = ArgAction::SetFalse)]
     pub ask_window: bool,
-    /// Do not shorten tool results or compact after an overflow
+    /// After a refusal, do not make the request smaller or cleaner
     #[arg(long = "no-guard", env = "CLAW_GUARD", action = ArgAction::SetFalse)]
     pub guard: bool,
     /// Do not make missing summaries after the reply
