@@ -40,7 +40,7 @@ complete -c claw-config -n "__fish_claw_config_needs_command" -f -a "path" -d 'P
 complete -c claw-config -n "__fish_claw_config_needs_command" -f -a "check" -d 'Check the configuration file, all its profiles, and the files and programs that they name'
 complete -c claw-config -n "__fish_claw_config_needs_command" -f -a "export" -d 'Print the shell command that sets the variable of a setting'
 complete -c claw-config -n "__fish_claw_config_needs_command" -f -a "shell" -d 'Print shell code that sets the options of a script'
-complete -c claw-config -n "__fish_claw_config_needs_command" -f -a "step" -d 'Write the stage of the guard that may cure a refusal'
+complete -c claw-config -n "__fish_claw_config_needs_command" -f -a "stage" -d 'Write the stage of the guard that may cure a refusal'
 complete -c claw-config -n "__fish_claw_config_needs_command" -f -a "say" -d 'Write a diagnostic to standard error, in the format of --log'
 complete -c claw-config -n "__fish_claw_config_using_subcommand list" -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
 json\t'One JSON object per diagnostic'"
@@ -85,11 +85,11 @@ json\t'One JSON object per diagnostic'"
 complete -c claw-config -n "__fish_claw_config_using_subcommand shell" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-config -n "__fish_claw_config_using_subcommand shell" -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-config -n "__fish_claw_config_using_subcommand shell" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c claw-config -n "__fish_claw_config_using_subcommand step" -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
+complete -c claw-config -n "__fish_claw_config_using_subcommand stage" -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
 json\t'One JSON object per diagnostic'"
-complete -c claw-config -n "__fish_claw_config_using_subcommand step" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
-complete -c claw-config -n "__fish_claw_config_using_subcommand step" -l profile -d 'Profile of the configuration file to use' -r -f
-complete -c claw-config -n "__fish_claw_config_using_subcommand step" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c claw-config -n "__fish_claw_config_using_subcommand stage" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
+complete -c claw-config -n "__fish_claw_config_using_subcommand stage" -l profile -d 'Profile of the configuration file to use' -r -f
+complete -c claw-config -n "__fish_claw_config_using_subcommand stage" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c claw-config -n "__fish_claw_config_using_subcommand say" -l log -d 'Format of the diagnostics on standard error' -r -f -a "text\t'One line of text per diagnostic'
 json\t'One JSON object per diagnostic'"
 complete -c claw-config -n "__fish_claw_config_using_subcommand say" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F

@@ -17,7 +17,7 @@ complete -c claw-rebuild -l thinking -d 'Keep or strip thinking (default: auto)'
 strip\t'Leave it out'
 auto\t'Keep it if the API accepts it in requests: only Anthropic\'s does'"
 complete -c claw-rebuild -l record -d 'Write the complete content of record ID as text' -r -f -a "(for word in (commandline -opc)[2..]; claw-session history --ids -n 1000 -- $word 2>/dev/null; and break; end)"
-complete -c claw-rebuild -l undo -d 'Write the retract records that undo the newest cut or turn' -r -f -a "cut\t'The newest cut in effect: the compaction that applies, or the newest group of truncations and omissions'
+complete -c claw-rebuild -l undo -d 'Write the retract records that undo a cut or a turn' -r -f -a "cut\t'The newest cut in effect: the compaction that applies, or the newest group of truncations and omissions'
 turn\t'The newest prompt and everything after it'
 refused\t'All cuts since the first of the refusals of a block that the transcript ends with'"
 complete -c claw-rebuild -l at -d 'Read only up to and including record ID' -r -f -a "(for word in (commandline -opc)[2..]; claw-session history --ids -n 1000 -- $word 2>/dev/null; and break; end)"

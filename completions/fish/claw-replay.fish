@@ -39,8 +39,6 @@ complete -c claw-replay -n "__fish_claw_replay_needs_command" -f -a "diff" -d 'C
 complete -c claw-replay -n "__fish_claw_replay_needs_command" -f -a "merge" -d 'Merge the reports of several runs, and write their results'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l window -d 'Also check that the messages fit this context window, in tokens; separate several with commas' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l model -d 'Model to estimate tokens for (default: the one that the newest reply names)' -r -f
-warning\t'Errors and warnings: a provider would refuse the messages if rebuild did not repair them'
-note\t'Any finding'"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l glob -d 'Pattern for the names of files in directories, or for their paths if it has a slash; may be repeated' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l files-from -d 'File with further paths, one per line; `-` is standard input' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l shard -d 'Divide the transcripts into N parts, and work only on part K' -r -f

@@ -94,7 +94,7 @@ fn audit_26_an_invalid_command_line_is_reported_in_one_line() {
         Row("claw-append --user --lock-timeout -5 s.jsonl", 2, "claw-append: invalid value '-5' for --lock-timeout: not a number of seconds; write a plain number, such as 90 or 0.5"),
         Row("claw-rebuild --nonsense", 2, "claw-rebuild: unexpected argument '--nonsense'; see claw-rebuild --help"),
         Row("claw-show --width 5 s.jsonl", 2, "claw-show: invalid value '5' for --width: not a number of columns; give at least 24"),
-        Row("claw-rebuild --undo all s.jsonl", 2, "claw-rebuild: invalid value 'all' for --undo: use cut or turn"),
+        Row("claw-rebuild --undo all s.jsonl", 2, "claw-rebuild: invalid value 'all' for --undo: use cut, turn or refused"),
         Row("claw-rebuild --undo turn --redo s.jsonl", 2, "claw-rebuild: --undo and --redo exclude each other; give one of them"),
         Row("claw-rebuild --limit-turns two s.jsonl", 2, "claw-rebuild: invalid value 'two' for --limit-turns: not a whole number; write digits only, without a unit"),
         Row("claw-rebuild --log json --to-turns 2 s.jsonl", 2, r#"{"program":"claw-rebuild","message":"unexpected argument '--to-turns'; try --to-turn, or see claw-rebuild --help","status":2}"#),

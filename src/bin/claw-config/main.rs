@@ -9,7 +9,7 @@ mod plan;
 mod program;
 mod scripts;
 mod shell;
-mod step;
+mod stage;
 mod value;
 
 use all::All;
@@ -58,7 +58,7 @@ enum Command {
     Check,
     Export(export::Export),
     Shell(shell::Shell),
-    Step(step::Step),
+    Stage(stage::StageArgs),
     /// Write a diagnostic to standard error, in the format of --log
     Say {
         /// Name of the program that the diagnostic is from
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     // The definitions of all settings take 2 ms to build. The commands that scripts run do not need them, and
     // neither does --help, which hides the options of other programs.
     let needs_no_settings = |word: OsString| {
-        ["shell", "say", "step", "--help", "-h", "--version", "-V"]
+        ["shell", "say", "stage", "--help", "-h", "--version", "-V"]
             .iter()
             .any(|known| word == *known)
     };
@@ -97,7 +97,7 @@ fn run<S: clap::Args>() -> anyhow::Result<Exit> {
         Command::Check => check::check(&given, log),
         Command::Export(export) => export.run(),
         Command::Shell(shell) => shell.run(options(&Args::<S>::command(), &given)),
-        Command::Step(step) => step.run(),
+        Command::Stage(stage) => stage.run(),
         Command::Say { program, text } => {
             diagnostics::say(&program, &text);
             Ok(Exit::Done)

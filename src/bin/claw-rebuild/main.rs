@@ -45,7 +45,7 @@ struct Args {
     /// Write the tool calls at the end that have no result yet
     #[arg(long, conflicts_with_all = ["array", "meta", "ready", "to", "thinking", "record"])]
     open: bool,
-    /// Write the retract records that undo the newest cut or turn
+    /// Write the retract records that undo a cut or a turn
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["array", "meta", "strict", "ready", "to", "thinking", "record", "open", "at",
         "to_turn", "limit_turns", "ignore_compactions", "interrupted"])]
     undo: Option<Undo>,

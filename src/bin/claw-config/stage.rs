@@ -1,4 +1,4 @@
-//! `claw-config step`: chooses the next stage of the guard after a refusal.
+//! `claw-config stage`: chooses the next stage of the guard after a refusal.
 
 use clap::Args;
 use clawutils::cli::budget::RefusedArgs;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Write the stage of the guard that may cure a refusal
 #[derive(Clone, Debug, Args)]
-pub struct Step {
+pub struct StageArgs {
     /// Name of the program that the diagnostic is from
     program: String,
     /// Exit status of claw-call
@@ -20,7 +20,7 @@ pub struct Step {
     tried: String,
 }
 
-impl Step {
+impl StageArgs {
     /// Writes the stage.
     ///
     /// # Errors
