@@ -247,7 +247,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
     vec![
         Row {
             within: 15.0,
-            memory: 64,
+            memory: 58,
             stderr: "4096",
             ..row(
                 "endless calls",
@@ -259,7 +259,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
         },
         Row {
             within: 15.0,
-            memory: 64,
+            memory: 58,
             stderr: "262144",
             ..row(
                 "an endless list",
@@ -322,7 +322,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
 pub fn huge(is_full: bool) -> Vec<Row> {
     let anthropic = |name, acts, status, expected| Row {
         within: 60.0,
-        memory: 128,
+        memory: 122,
         ..row(name, Shape::Anthropic, [vec![send(head(200, &[]))], acts].concat(), status, expected)
     };
     let flood = |byte: u8, size: usize| Act::Flood(vec![byte; MIB], size);
@@ -333,7 +333,7 @@ pub fn huge(is_full: bool) -> Vec<Row> {
 
     let stream = |name, piece: String, expected| Row {
         within: 60.0,
-        memory: 128,
+        memory: 122,
         stderr: "64 MiB",
         ..row(
             name,
