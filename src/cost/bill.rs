@@ -116,6 +116,9 @@ mod tests {
         assert_eq!(unknown.amount(&prices), "cost unknown: no price for 'mine'");
         let members = unknown.add_to(Members::new()).into_json();
         assert!(members.ends_with(r#""cost":null,"cost_without_cache":null}"#), "{members}");
-        assert!(Bill::of(&[], &prices).is_empty());
+        let written = Counts { cache_write: 100_000, ..Counts::default() };
+        let written = Bill::of(&[("claude-haiku-4-5".to_owned(), written)], &prices);
+        assert_eq!(written.amount(&prices), "$0.1250, without a cache $0.1000");
+        assert!(Bill::of(&[], &prices).is_empty() && !unknown.is_empty());
     }
 }

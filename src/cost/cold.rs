@@ -116,9 +116,13 @@ mod tests {
                 r#"{{"role":"assistant","content":"a","_meta":{{"id":"x","time":100,"usage":{{"input_tokens":5,"cache_creation_input_tokens":9,"cache_creation":{{"ephemeral_1h_input_tokens":{hour}}}}}}}}}"#
             )
         };
-        for (hour, now, is_it) in
-            [(0, 500.0, true), (0, 300.0, false), (9, 500.0, false), (9, 4000.0, true)]
-        {
+        for (hour, now, is_it) in [
+            (0, 500.0, true),
+            (0, 400.0, false),
+            (0, 401.0, true),
+            (9, 500.0, false),
+            (9, 4000.0, true),
+        ] {
             let line = line(hour);
             let messages = messages::read("t", line.as_bytes()).unwrap();
             assert_eq!(is_cold(&messages, LIFETIMES[0], now), is_it, "{hour} {now}");

@@ -189,6 +189,52 @@ mod tests {
     }
 
     #[test]
+    fn audit_40_the_optimum_is_the_least_of_all_choices_of_cuts() {
+        let steps: Vec<Step> = (0..7)
+            .map(|at| Step { new: 4000 + at * 900, shortened: 900, output: 300, is_cold: at == 5 })
+            .collect();
+        let terms =
+            Terms { limit: 24_000, keep: Keep::Tail(6000), shorten_from: 0, ..terms(Policy::Cost) };
+        let cost = |choice: u32| {
+            let mut run = Run::new(&steps, &terms);
+            while let Some(step) = run.next() {
+                if step.is_cold {
+                    run.shorten();
+                }
+                if choice >> run.at() & 1 == 1 || run.tokens >= terms.limit {
+                    run.cut();
+                }
+                run.call();
+            }
+            run.paid.cost
+        };
+        let least = (0..1 << steps.len()).map(cost).fold(f64::INFINITY, f64::min);
+        assert!((optimum(&steps, &terms) - least).abs() < 1e-9, "{least}");
+        assert!(least < cost(0), "{least}");
+    }
+
+    #[test]
+    fn each_policy_has_its_limit_and_the_part_that_it_keeps() {
+        for (tokens, shorten_from, kept) in [(200_000, 60_000, 20_000), (32_000, 9600, 3200)] {
+            let window = Window { tokens, trigger: tokens - 5000 };
+            for (policy, limit, keep) in [
+                (Policy::None, u64::MAX, Keep::Half),
+                (Policy::Window, tokens - 5000, Keep::Half),
+                (Policy::Pi, tokens - 16_384, Keep::Tail(kept)),
+                (Policy::Openclaw, tokens - 20_000, Keep::Tail(kept)),
+                (Policy::Cold, tokens - 5000, Keep::Half),
+                (Policy::Cost, tokens - 5000, Keep::Tail(kept)),
+            ] {
+                let terms = policy.terms(terms(policy), window);
+                assert_eq!(
+                    (terms.limit, terms.keep, terms.shorten_from),
+                    (limit, keep, shorten_from)
+                );
+            }
+        }
+    }
+
+    #[test]
     fn audit_40_old_results_are_shortened_only_when_the_cache_has_expired() {
         let mut steps = vec![Step { new: 3000, shortened: 1500, output: 200, is_cold: false }; 40];
         assert_eq!(paid(Policy::Cold, &steps), paid(Policy::Window, &steps));

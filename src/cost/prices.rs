@@ -138,7 +138,8 @@ mod tests {
         for bad in
             ["claude-x 3 0.3 3.75", "claude-x 3 x 3 4", "m 1 2 3 -4", "m 1 2 3 4 5", "m 1 2 3 inf"]
         {
-            assert!(PriceTable::read(bad).is_err(), "{bad}");
+            let problem = PriceTable::read(&format!("# prices\n{bad}")).unwrap_err();
+            assert_eq!(problem, format!("line 2 is not a model and four prices: '{bad}'"));
         }
     }
 
@@ -163,6 +164,7 @@ mod tests {
         for (cost, dollars, plain) in [
             (0.01234, "$0.0123", "0.0123"),
             (0.0, "$0.0000", "0.0000"),
+            (1.0, "$1.00", "1.00"),
             (12.345, "$12.35", "12.35"),
         ] {
             assert_eq!(

@@ -114,7 +114,7 @@ impl<'s> Run<'s> {
         }
     }
 
-    /// Begins a session just after a cut before request `at`, with nothing paid. The cut is not made if it would cover nothing.
+    /// Begins a session just after a cut before request `at`, with nothing paid; `None` if the cut would not make it smaller.
     #[must_use]
     pub fn after_cut(steps: &'s [Step], terms: &'s Terms, at: usize) -> Option<Run<'s>> {
         let mut run = Run { at, ..Run::new(steps, terms) };
@@ -154,17 +154,17 @@ impl<'s> Run<'s> {
         self.tokens += self.next().map_or(0, |next| next.new);
     }
 
-    /// Returns the size of the next request after a cut before it; `None` if a cut would cover nothing.
+    /// Returns the size of the next request after a cut before it; `None` if a cut would not make it smaller.
     #[must_use]
     pub fn after(&self) -> Option<AfterCut> {
-        let (Terms { base, summary, .. }, from) = (*self.terms, self.kept_from());
-        let kept: u64 = self.steps[from..=self.at].iter().map(|step| step.new).sum();
+        let Terms { base, summary, .. } = *self.terms;
+        let kept: u64 = self.steps[self.kept_from()..=self.at].iter().map(|step| step.new).sum();
         let earlier = if self.has_summary { summary } else { 0 };
         let after = AfterCut { tokens: base + summary + kept, base, summary, earlier };
-        (from > self.from && after.tokens < self.tokens).then_some(after)
+        (after.tokens < self.tokens).then_some(after)
     }
 
-    /// Makes a cut before the next request; returns false if it would cover nothing. The kept part is whole again.
+    /// Makes a cut before the next request; returns false if it would not make it smaller. The kept part is whole again.
     pub fn cut(&mut self) -> bool {
         let Some(after) = self.after() else { return false };
         let from = self.kept_from();
@@ -226,6 +226,110 @@ impl<'s> Run<'s> {
                 };
                 (self.from..=self.at).rev().find(enough).unwrap_or(self.from)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMS: Terms = Terms {
+        prices: Prices {
+            input: Some(3.0),
+            cache_read: Some(0.3),
+            cache_write: Some(3.75),
+            output: Some(15.0),
+            above: None,
+        },
+        base: 1000,
+        summary: 500,
+        limit: 0,
+        keep: Keep::Half,
+        shorten_from: 5600,
+    };
+    const STEPS: [Step; 8] = [Step { new: 1000, shortened: 400, output: 100, is_cold: false }; 8];
+
+    #[test]
+    fn each_request_is_paid_by_the_part_that_is_still_cached() {
+        let (call, cut, shorten): (fn(&mut Run<'_>), fn(&mut Run<'_>), fn(&mut Run<'_>)) =
+            (Run::call, |run| assert!(run.cut()), Run::shorten);
+        let mut run = Run::new(&STEPS, &TERMS);
+        assert_eq!(run.tokens, 2000);
+        // The size of the next request afterwards, and the tokens paid: as input, read from the cache and written to it.
+        for (number, (act, size, input, read, write)) in [
+            (call, 3000, 0, 0, 2000),
+            (call, 4000, 0, 2000, 1000),
+            (call, 5000, 0, 3000, 1000),
+            (shorten, 5000, 0, 0, 0),
+            (call, 6000, 0, 4000, 1000),
+            // The oldest result, because the three newest replies are protected. All that follows it is written again.
+            (shorten, 5600, 0, 0, 0),
+            (call, 6600, 0, 1000, 4600),
+            (shorten, 6200, 0, 0, 0),
+            // Two shortened results, one that is not, and the answer; only the system prompt stays cached.
+            (cut, 4500, 2200, 0, 0),
+            (call, 5500, 0, 1000, 3500),
+            (shorten, 5500, 0, 0, 0),
+            (call, 6500, 0, 4500, 1000),
+            (shorten, 6100, 0, 0, 0),
+            (call, 6100, 0, 1500, 4600),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let before = run.paid.counts;
+            act(&mut run);
+            let paid = run.paid.counts;
+            assert_eq!(run.tokens, size, "{number}");
+            assert_eq!(
+                (paid.input, paid.cache_read, paid.cache_write),
+                (before.input + input, before.cache_read + read, before.cache_write + write),
+                "{number}"
+            );
+        }
+        let Paid { counts, cost, cuts, shortenings, largest } = run.paid;
+        assert_eq!((cuts, shortenings, largest, counts.output), (1, 3, 6100, 800 + 500));
+        assert!((cost - 0.101_325).abs() < 1e-9, "{cost}");
+    }
+
+    #[test]
+    fn old_results_are_shortened_from_a_size_on() {
+        for (shorten_from, shortenings, size) in [(5999, 1, 5600), (6000, 1, 5600), (6001, 0, 6000)]
+        {
+            let terms = Terms { shorten_from, ..TERMS };
+            let mut run = Run::new(&STEPS, &terms);
+            (0..4).for_each(|_| run.call());
+            run.shorten();
+            assert_eq!((run.paid.shortenings, run.tokens), (shortenings, size), "{shorten_from}");
+        }
+        let short = STEPS.map(|step| Step { shortened: 0, ..step });
+        let mut run = Run::new(&short, &TERMS);
+        (0..6).for_each(|_| run.call());
+        run.shorten();
+        assert_eq!((run.paid.shortenings, run.tokens), (0, 8000));
+    }
+
+    #[test]
+    fn a_cut_keeps_the_newer_half_or_a_tail_and_must_make_the_request_smaller() {
+        // The next request is the fourth, with 5000 tokens; the first may be kept, or one of the later ones.
+        for (keep, summary, size) in [
+            (Keep::Half, 500, Some(3500)),
+            (Keep::Half, 1999, Some(4999)),
+            (Keep::Half, 2000, None),
+            (Keep::Tail(1000), 500, Some(2500)),
+            (Keep::Tail(1001), 500, Some(3500)),
+            (Keep::Tail(4000), 0, None),
+            (Keep::Tail(9000), 0, None),
+        ] {
+            let terms = Terms { keep, summary, ..TERMS };
+            let mut run = Run::new(&STEPS, &terms);
+            (0..3).for_each(|_| run.call());
+            assert_eq!(run.after().map(|after| after.tokens), size, "{keep:?} {summary}");
+            assert_eq!(run.cut(), size.is_some(), "{keep:?} {summary}");
+            assert_eq!(run.tokens, size.unwrap_or(5000), "{keep:?} {summary}");
+            let just_after = Run::after_cut(&STEPS, &terms, 3);
+            assert_eq!(just_after.map(|run| run.tokens), size, "{keep:?} {summary}");
         }
     }
 }
