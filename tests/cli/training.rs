@@ -173,11 +173,20 @@ fn audit_42_words_of_programs_and_secrets_are_in_no_example() {
             }
         }
     }
-    sandbox.write("s.jsonl", user("my key is sk-123") + &reply("thanks", "end_turn"));
+    // Secrets are in text, in inputs, and in the names of their members.
+    let input = json!({"sk-1234": "sk-1235", "n": 1});
+    let call = json!({"type": "tool_use", "tool_use_id": "c", "name": "f", "input": input});
+    let prompt = json!({"type": "user", "ts": 100, "content": "my key is sk-123"});
+    let (prompt, call) = (line(&prompt), line(&call));
+    let replies =
+        [reply("thanks", "tool_use"), call, result("c", "sk-1236"), reply("ok", "end_turn")];
+    sandbox.write("s.jsonl", prompt + &replies.concat());
     sandbox.write("patterns", "key sk-[0-9]+\n");
-    for form in ["openai-jsonl", "sharegpt", "otel"] {
+    for (form, content) in [("openai-jsonl", None), ("sharegpt", None), ("otel", Some("--content"))]
+    {
         let command = ["export", "--to", form, "--redact", "patterns", "s.jsonl"];
-        let run = sandbox.cmd("claw-session").args(command).assert().success();
+        let run = sandbox.cmd("claw-session").args(command).args(content).assert().success();
+        assert!(run.stdout_text().contains("[REDACTED:key]"), "{run}");
         assert!(!run.stdout_text().contains("sk-123"), "{run}");
     }
 }
