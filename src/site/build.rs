@@ -111,6 +111,10 @@ impl Site {
         let mut report = SiteReport::default();
         let is_same = self.state.digest == options.digest;
         let mut work: Vec<Work<'_>> = sources.iter().map(|it| self.work(it, is_same)).collect();
+        if !is_same {
+            // Pages of sources that are not there now are made anew when they are.
+            self.state.rows.values_mut().for_each(|row| row.stamp = None);
+        }
         self.summarise(&mut work, options, &mut report);
         self.name(&mut work)?;
         link(&mut work);

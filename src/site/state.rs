@@ -95,7 +95,7 @@ impl State {
         let Some(text) = read(&directory.join(FILE))? else { return Ok(None) };
         let mut state = State::parse(&text);
         if state.is_damaged {
-            state.find_pages(directory)?;
+            state.find_pages(directory);
         }
         Ok(Some(state))
     }
@@ -121,8 +121,8 @@ impl State {
     }
 
     /// Adds a row for each session that the index of the site links to, and counts the pages of all.
-    fn find_pages(&mut self, directory: &Path) -> io::Result<()> {
-        let index = read(&directory.join("index.html"))?.unwrap_or_default();
+    fn find_pages(&mut self, directory: &Path) {
+        let index = read(&directory.join("index.html")).ok().flatten().unwrap_or_default();
         let known: HashSet<String> = self.rows.values().map(|row| row.name.clone()).collect();
         let links = index.split("href=\"").skip(1);
         let names = links.filter_map(|link| Some(link.split_once(".html")?.0));
@@ -134,7 +134,6 @@ impl State {
             let exists = |part: &usize| directory.join(name::file(&row.name, *part)).exists();
             row.parts = (1..=MAX_PAGES).take_while(exists).count();
         }
-        Ok(())
     }
 
     /// Returns the text of the file.

@@ -314,6 +314,14 @@ fn a_site_with_a_damaged_state_is_made_again() {
         assert_eq!(sandbox.read_text("site/.claw-show.jsonl"), state, "{damaged}");
         site("all").stderr(contains(" 0 files written, 0 removed"));
     }
+    // What could not be read then is made again later.
+    sandbox.write("site/.claw-show.jsonl", &state.replacen("\"digest\"", "\"digset\"", 1));
+    sandbox.write(&format!("site/{page}"), "old");
+    let some = ["--output", "site", "all/pi.jsonl", "gone"];
+    sandbox.cmd("claw-show").args(some).assert().failure().stderr(contains("damaged"));
+    assert_eq!(sandbox.read_text(&format!("site/{page}")), "old");
+    site("all");
+    assert_eq!(sandbox.read_text(&format!("site/{page}")), text);
     // The pages of sessions that are gone are removed, too, but no other file.
     sandbox.write("site/.claw-show.jsonl", "");
     site("all/pi.jsonl");
