@@ -4,9 +4,9 @@
 //! `[REDACTED:kind]`, and the record's `redacted` member lists the kinds. Strings without a match keep their
 //! bytes, and so does everything between strings.
 //!
-//! Of member names, only those in the input of a call are searched, because a model writes them. All others, and the members
-//! that `RedactWalk::object` skips, are needed unchanged by programs and providers. The signature of a thinking block no longer matches if the text was
-//! redacted, so rebuild drops the block.
+//! Of member names, only those in the input of a call are searched, because a model writes them. All others, and the
+//! members that `RedactWalk::object` skips, are needed unchanged by programs and providers. The signature of a thinking
+//! block no longer matches if the text was redacted, so rebuild drops the block.
 
 use crate::exit::{Error, Exit};
 use crate::json::write::strings;

@@ -23,6 +23,22 @@ fn hello(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(HELLO)
 }
 
+#[test]
+fn a_count_that_cannot_be_true_is_said_and_costs_nothing() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let usage = json!({"input_tokens": 5_000_000_000_u64, "output_tokens": 9});
+    let note =
+        "the provider's count 'input_tokens' cannot be 5000000000, so the call is not counted";
+    for (args, cost) in [(&[][..], ""), (&["--prices", "prices"], "so its cost is unknown")] {
+        provider.script(reply(usage.clone()));
+        let run = hello(&sandbox, &provider, args).assert().success();
+        let text = run.stderr_text();
+        assert!(text.contains(note) && text.contains(cost), "{text}");
+        // The record has what the provider sent.
+        assert_eq!(run.json_one()["usage"], usage);
+    }
+}
+
 /// The tokens of a reply and their cost are reported. A reply without a price is reported as unpriced, not as free.
 #[test]
 fn r3_the_users_prices_win_over_the_table_of_models() {

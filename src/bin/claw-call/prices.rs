@@ -45,7 +45,7 @@ impl Prices {
         let model = reply.model.as_deref().unwrap_or(requested);
         let Ok(Some(counts)) = counts else {
             log.outcome(
-                "the reply has no usable counts of tokens, so its cost is unknown",
+                "the reply has no usage that can be counted, so its cost is unknown",
                 &Members::new().string("cost", "unpriced"),
             );
             return;
