@@ -390,7 +390,7 @@ fn t_3_matches_of_a_pattern_are_redacted_before_the_id_is_computed() {
         lines,
         [
             r#""type":"user","ts":1767225600,"content":"hi"}"#,
-            r#""type":"tool_use","ts":1767225600,"tool_use_id":"sk-call","name":"sk-tool","input":{"sk-name":"[REDACTED:key]","n":1e2},"redacted":["key"]}"#,
+            r#""type":"tool_use","ts":1767225600,"tool_use_id":"sk-call","name":"sk-tool","input":{"[REDACTED:key]":"[REDACTED:key]","n":1e2},"redacted":["key"]}"#,
             r#""type":"tool_result","ts":1767225600,"tool_use_id":"sk-call","content":"$ env\n[REDACTED:assignment]","redacted":["assignment","key"]}"#,
         ]
     );
