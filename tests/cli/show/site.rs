@@ -315,7 +315,7 @@ fn a_site_with_a_damaged_state_is_made_again() {
         site("all").stderr(contains(" 0 files written, 0 removed"));
     }
     // What could not be read then is made again later.
-    sandbox.write("site/.claw-show.jsonl", &state.replacen("\"digest\"", "\"digset\"", 1));
+    sandbox.write("site/.claw-show.jsonl", state.replacen("\"digest\"", "\"digset\"", 1));
     sandbox.write(&format!("site/{page}"), "old");
     let some = ["--output", "site", "all/pi.jsonl", "gone"];
     sandbox.cmd("claw-show").args(some).assert().failure().stderr(contains("damaged"));
