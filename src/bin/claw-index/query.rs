@@ -91,12 +91,7 @@ impl Schema {
             "SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL \
             AND name NOT GLOB 'messages_fts_*' ORDER BY rowid",
         )?;
-        let mut out = Output::open();
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            writeln!(out, "{}", row.get_ref(0)?.as_str()?)?;
-        }
-        out.finish()?;
-        Ok(Exit::Done)
+        let rows = select.query_map([], |row| row.get::<_, String>(0))?;
+        Output::lines(rows.collect::<rusqlite::Result<Vec<_>>>()?)
     }
 }

@@ -8,7 +8,6 @@ use clawutils::json::{Object, elements, string};
 use clawutils::printable::printable;
 use clawutils::session::time;
 use std::collections::VecDeque;
-use std::io::Write;
 
 /// Show the last records of a session.
 #[derive(Clone, Debug, clap::Args)]
@@ -39,16 +38,12 @@ impl History {
                 }
             }
         }
-        let mut out = Output::open();
-        for text in &last {
-            let Ok(object) = Object::parse(text) else { continue };
-            let line = if self.ids { object.string("id") } else { Some(row(&object).into()) };
-            if let Some(line) = line {
-                writeln!(out, "{}", printable(line.trim_end()))?;
-            }
-        }
-        out.finish()?;
-        Ok(Exit::Done)
+        let line = |text: &String| {
+            let object = Object::parse(text).ok()?;
+            let line = if self.ids { object.string("id")? } else { row(&object).into() };
+            Some(printable(line.trim_end()).into_owned())
+        };
+        Output::lines(last.iter().filter_map(line))
     }
 }
 

@@ -7,7 +7,6 @@ use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json};
 use clawutils::session::{SessionEntry, time};
 use std::collections::HashMap;
-use std::io::Write;
 
 /// List sessions.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -39,21 +38,13 @@ impl List {
             current.get(entry.agent.as_str()).is_some_and(|own| own.as_ref() == Some(&entry.path))
         };
         let agents = entries.iter().map(|entry| entry.agent.chars().count()).max().unwrap_or(0);
-        let mut out = Output::open();
-        for entry in &entries {
-            if self.json {
-                writeln!(
-                    out,
-                    "{}",
-                    printable_json(&members(entry, is_current(entry)).into_json())
-                )?;
-            } else {
-                let mark = if is_current(entry) { '*' } else { ' ' };
-                writeln!(out, "{mark} {}", printable(&row(entry, agents)))?;
+        Output::lines(entries.iter().map(|entry| match (self.json, is_current(entry)) {
+            (true, is_current) => {
+                printable_json(&members(entry, is_current).into_json()).into_owned()
             }
-        }
-        out.finish()?;
-        Ok(Exit::Done)
+            (false, true) => format!("* {}", printable(&row(entry, agents))),
+            (false, false) => format!("  {}", printable(&row(entry, agents))),
+        }))
     }
 }
 

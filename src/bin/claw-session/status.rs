@@ -9,7 +9,6 @@ use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json};
 use clawutils::session::SessionEntry;
 use clawutils::session::status::SessionStatus as Contents;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Show the names, the path and statistics of a session.
@@ -36,19 +35,16 @@ impl Status {
         let contents = Contents::read(&input)?;
         let prices = prices(self.prices.as_deref(), self.models.as_deref())?;
         let bill = Bill::of(contents.used.each(), &prices);
-        let mut out = Output::open();
         if self.json {
             let current = place.store.current(&entry.agent, &entries);
             let entry = list::members(entry, current.is_some_and(|own| own.path == entry.path));
             let members = add_counts(entry, &contents, &bill, input.length);
-            writeln!(out, "{}", printable_json(&members.into_json()))?;
-        } else {
-            for (name, value) in lines(entry, &contents, &bill, &prices, input.length) {
-                writeln!(out, "{}", printable(&format!("{name:13}{value}")))?;
-            }
+            return Output::lines([printable_json(&members.into_json())]);
         }
-        out.finish()?;
-        Ok(Exit::Done)
+        let lines = lines(entry, &contents, &bill, &prices, input.length).into_iter();
+        Output::lines(
+            lines.map(|(name, value)| printable(&format!("{name:13}{value}")).into_owned()),
+        )
     }
 }
 

@@ -1,7 +1,6 @@
 //! `--cost`: the tokens and the cost of the calls in the selected turns.
 
 use crate::args::ShowArgs;
-use anyhow::Context;
 use clawutils::cli::{Operands, Output};
 use clawutils::cost::Bill;
 use clawutils::exit::Exit;
@@ -10,7 +9,6 @@ use clawutils::messages::range::{self, RebuildOptions};
 use clawutils::printable::printable;
 use clawutils::show::ShownPart;
 use clawutils::usage::Calls;
-use std::io::Write;
 
 /// Writes the bill; nothing if the calls have no counts.
 ///
@@ -28,11 +26,6 @@ pub fn run(args: &ShowArgs, operands: &Operands) -> anyhow::Result<Exit> {
     }
     let bill = Bill::of(calls.each(), &prices);
     let line = printable(&bill.line(&prices)).into_owned();
-    let mut out = Output::open();
-    if !bill.is_empty() {
-        let line = if args.has_color() { format!("\x1b[2m{line}\x1b[0m") } else { line };
-        writeln!(out, "{line}").context("cannot write '<stdout>'")?;
-    }
-    out.finish()?;
-    Ok(Exit::Done)
+    let line = if args.has_color() { format!("\x1b[2m{line}\x1b[0m") } else { line };
+    Output::lines((!bill.is_empty()).then_some(line))
 }
