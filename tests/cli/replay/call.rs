@@ -274,7 +274,7 @@ fn wrong_options_end_the_run_before_any_call() {
         (&["--provider", "ollama"], 78, "no model is named"),
         (&["--max-cost", "1"], 78, "no price for 'offline'"),
         (&["--tools", "none"], 74, "cannot read 'none'"),
-        (&["--pass-rate", "2"], 2, "not a number from 0 to 1"),
+        (&["--pass-rate", "2"], 2, "not a share from 0 to 1"),
         (&["--update", "--repeat", "2"], 2, "--update"),
     ] {
         let run = offline(&sandbox, &[args, &["s.jsonl"]].concat());
