@@ -447,7 +447,7 @@ fn unanswered() -> [(&'static str, Vec<Value>); 5] {
     let ended = json!({"type": "task_complete", "turn_id": "t", "last_agent_message": null, "error": {"message": "refused"}});
     let gemini = |kind: &str, id: &str, content: Value| json!({"id": id, "timestamp": ts, "type": kind, "content": content});
     let pi = |id: &str, parent: Option<&str>, message: Value| json!({"type": "message", "id": id, "parentId": parent, "timestamp": ts, "message": message});
-    let copilot = |kind: &str, id: &str, data: Value| json!({"type": kind, "id": id, "timestamp": ts, "data": data});
+    let copilot = |kind: &str, id: &str, data: Value| json!({"type": kind, "id": id, "timestamp": ts, "parentId": null, "data": data});
     [
         (
             "claude-code",
