@@ -8,6 +8,7 @@
 //! - Version 1 is a list. Its records have no ids, and a compaction names the first kept record by its index.
 //! - Version 2 has `id` and `parentId`; version 3 renames the role `hookMessage` to `custom`.
 //! - The leaf is the last record of the file, whatever its type.
+//! - OpenClaw also writes where it goes on and when a conversation begins anew; see `navigation.rs`.
 //! - A `context_edit` omits an earlier record of its branch, or replaces its content; see `edits.rs`.
 //!
 //! Every record of the path is written, because any of them may be the first one that a compaction keeps. Those that
@@ -18,6 +19,7 @@
 //! model, and translated again if it did not.
 
 mod edits;
+mod navigation;
 pub mod message;
 
 use crate::dialect::source::SourceLine;
@@ -34,11 +36,12 @@ use crate::json;
 use crate::json::outline::Value;
 use edits::{Edit, PathEdits};
 use message::{Message, Replay};
+use navigation::Navigation;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The newest known version of the format.
-const NEWEST: u64 = 3;
+const NEWEST: u64 = 4;
 
 /// The properties of a record in the index.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,6 +55,8 @@ struct Kind {
     thinks: bool,
     /// True if a later record can edit it.
     is_editable: bool,
+    /// True if it is a message, and not a summary or a record about the session.
+    is_message: bool,
 }
 
 /// The records of a file.
@@ -67,6 +72,8 @@ struct Session {
     models: Vec<[Option<String>; 2]>,
     /// The edits of earlier records.
     edits: HashMap<Node, Edit>,
+    /// What OpenClaw writes about its place in the tree.
+    navigation: Navigation,
     /// True after a system message, which newer versions of pi write before the first prompt.
     has_system_messages: bool,
 }
@@ -93,12 +100,12 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     let twins = session.tree.finish();
     let tree = &session.tree;
     remark_twins(tree, &twins, &mut out);
-    let last = tree.nodes().next_back();
+    let last = session.navigation.leaf();
     if let Some(leaf) = choose_leaf(tree, input, choice, last)? {
         let path = tree.path(leaf, |_| None);
         remark_path(tree, &path, &mut out);
         note_branches(tree, &path.nodes, |_| true, |_| true, &mut out);
-        session.write(&path.nodes, &mut out)?;
+        session.write(&session.navigation.since_reset(path.nodes, tree), &mut out)?;
     }
     out.finish(&rules::UNKNOWN_TYPE)
 }
@@ -157,8 +164,8 @@ impl Session {
             return;
         }
         let source = self.source(&entry);
-        let parent_id = entry.parent.and_then(json::string);
-        let parent = match (entry.parent, &parent_id) {
+        let (parent, parent_id) = self.navigation.take(entry.parent, line.value, &self.tree);
+        let parent = match (parent, &parent_id) {
             _ if self.is_list() => ParentName::Previous,
             (None, _) => ParentName::Previous,
             (_, Some(parent)) => ParentName::Id(parent),
@@ -170,7 +177,8 @@ impl Session {
         }
         self.has_system_messages |= entry.message.is_some_and(|message| message.is_system());
         let (model, is_editable) = (self.model(&entry), entry.is_editable());
-        let mut kind = Kind { model, is_editable, ..Kind::default() };
+        let is_message = entry.kind == Some("\"message\"");
+        let mut kind = Kind { model, is_editable, is_message, ..Kind::default() };
         let before = out.records();
         let replay = Replay::SameModel;
         kind.chunk = out.chunk(|out| kind.thinks = self.write_entry(&entry, &source, replay, out));
@@ -356,7 +364,7 @@ impl Session {
 }
 
 /// The known types of records that are not part of the conversation.
-const NOT_SENT: [&str; 8] = [
+const NOT_SENT: [&str; 10] = [
     "thinking_level_change",
     "model_change",
     "custom",
@@ -365,6 +373,8 @@ const NOT_SENT: [&str; 8] = [
     "session",
     "usage",
     "context_edit",
+    "leaf",
+    "reset",
 ];
 
 /// Writes the header of the session.

@@ -111,6 +111,8 @@ impl<'a> Message<'a> {
     ) -> bool {
         let value = self.value;
         match self.role.and_then(json::string).as_deref() {
+            // pi excludes only commands from the context, OpenClaw also messages.
+            _ if value.is_true("excludeFromContext") => out.imported(source),
             Some(role @ ("user" | "custom" | "hookMessage")) => {
                 let kind = value.string("customType").unwrap_or_else(|| "extension".into());
                 let author = match role {
@@ -133,7 +135,7 @@ impl<'a> Message<'a> {
                     .content("content", &result(self.content))
                     .flag("is_error", value.is_true("isError"));
             }
-            Some("bashExecution") if !value.is_true("excludeFromContext") => {
+            Some("bashExecution") => {
                 let command = value.string("command").unwrap_or_default();
                 let typed = Some(Cow::Owned(format!("!{command}")));
                 let author = Author { injected: Some("command output".into()), typed };
@@ -146,7 +148,7 @@ impl<'a> Message<'a> {
                 record.author(&Author::program("summary")).string("content", &summary);
             }
             // System prompts are not part of the messages.
-            Some("bashExecution" | "system") => out.imported(source),
+            Some("system") => out.imported(source),
             role => {
                 let role = role.unwrap_or_default();
                 out.unknown(format!("messages of the unknown role '{role}'"), source.line.place);

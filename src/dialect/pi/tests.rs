@@ -70,8 +70,11 @@ fn v26_all_versions_are_read() {
     let hook = r#"a1 - json:"type":"message","message":{"role":"hookMessage","content":"hook"}"#;
     let v2 = session(hook).replace("\"version\":3", "\"version\":2");
     assert_eq!(rebuild(&v2, None), ("U|hook".to_owned(), vec![]));
-    let v4 = session("a1 - u:new").replace("\"version\":3", "\"version\":4");
-    assert_eq!(rebuild(&v4, None), ("U|new".to_owned(), vec!["unknown-version 1 -".to_owned()]));
+    let version =
+        |number| session("a1 - u:new").replace("\"version\":3", &format!("\"version\":{number}"));
+    assert_eq!(rebuild(&version(4), None), ("U|new".to_owned(), vec![]));
+    let newer = rebuild(&version(5), None);
+    assert_eq!(newer, ("U|new".to_owned(), vec!["unknown-version 1 -".to_owned()]));
 }
 
 #[test]
@@ -301,6 +304,40 @@ fn the_last_edit_on_the_path_applies() {
         &kept,
         None,
         "U|[Previous conversation summary]\nsum|A|Agreed. Let me build on this summary.|U|uno|A|call c1|U|[r c1]|A|two|U|five",
+        &[],
+    );
+}
+
+#[test]
+fn audit_41_openclaw_says_where_it_goes_on_and_where_it_begins_anew() {
+    let leaf =
+        |target: &str, more: &str| format!(r#"json:"type":"leaf","targetId":{target}{more}"#);
+    let talk = "a - u:one\nb a a:two\nc b u:three\nd c a:four\n";
+    // The last record is a leaf, or follows one.
+    check(&format!("{talk}l d {}", leaf("\"b\"", "")), None, "U|one|A|two", &["other-branch 5 d"]);
+    let on = format!("{talk}l d {}\ne l u:five", leaf("\"b\"", ""));
+    check(&on, None, "U|one|A|two|U|five", &["other-branch 5 d"]);
+    let anew = format!("{talk}l d {}\ne l u:five", leaf("null", ""));
+    check(&anew, None, "U|five", &["other-root 5 d"]);
+    // Records beside the conversation.
+    let side =
+        r#"json:"type":"message","appendMode":"side","message":{"role":"user","content":"aside"}"#;
+    check(&format!("{talk}s d {side}"), None, "U|one|A|two|U|three|A|four", &["other-branch 6 s"]);
+    let after = format!("{talk}s d {side}\ne s u:five");
+    check(&after, None, "U|one|A|two|U|three|A|four|U|five", &["other-branch 6 s"]);
+    // A reset keeps nothing, or messages from a record on.
+    let reset = |kept: &str| format!(r#"json:"type":"reset","reason":"new"{kept}"#);
+    check(&format!("{talk}r d {}\ne r u:five", reset("")), None, "U|five", &[]);
+    let kept = reset(r#","firstKeptEntryId":"c""#);
+    check(&format!("{talk}r d {kept}\ne r u:five"), None, "U|three|A|four|U|five", &[]);
+    let lost = reset(r#","firstKeptEntryId":"zz""#);
+    check(&format!("{talk}r d {lost}\ne r u:five"), None, "U|five", &[]);
+    // Messages that are not part of the context.
+    let hidden = r#"json:"type":"message","message":{"role":"user","content":"/new","excludeFromContext":true}"#;
+    check(
+        &format!("{talk}h d {hidden}\ne h u:five"),
+        None,
+        "U|one|A|two|U|three|A|four|U|five",
         &[],
     );
 }
