@@ -1,4 +1,4 @@
-"""The real programs that scripts/dev/repair, carry, ccusage and dialects run: installed with npm, each with a home and a provider of its own.
+"""The real programs that scripts/dev/repair, carry, ccusage and dialects run: installed with npm or pip, each with a home and a provider of its own.
 
 They run without any network but loopback, with an empty environment. Needs Linux, and root or user namespaces.
 """
@@ -17,12 +17,15 @@ from strict_provider import Provider
 # Newer versions of Claude Code repair much of a session themselves, so an old one is tried, too.
 PACKAGES = {
     "claude-code": "@anthropic-ai/claude-code", "claude-code-2.0": "@anthropic-ai/claude-code@2.0.76",
-    "codex": "@openai/codex", "copilot": "@github/copilot", "gemini-cli": "@google/gemini-cli", "opencode": "opencode-ai",
+    "codex": "@openai/codex", "copilot": "@github/copilot", "gemini-cli": "@google/gemini-cli", "llm": "llm", "opencode": "opencode-ai",
     "pi": "@earendil-works/pi-coding-agent",
 }
+# The programs that pip installs, and those that keep their sessions in a database.
+OF_PIP = {"llm"}
+DATABASES = {"llm", "opencode"}
 NAMES = {
     "claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "copilot": "Copilot CLI",
-    "gemini-cli": "Gemini CLI", "opencode": "opencode", "pi": "pi",
+    "gemini-cli": "Gemini CLI", "llm": "llm", "opencode": "opencode", "pi": "pi",
 }
 # The name of each program in other places, such as ccusage, and its sessions below the home.
 PLACES = {
@@ -39,6 +42,10 @@ SECONDS = 90
 def install(root, keys):
     run_npm(root / "node", NODE)
     for key in keys:
+        if key in OF_PIP:
+            subprocess.run([sys.executable, "-m", "venv", root / key], check=True)
+            subprocess.run([root / key / "bin/pip", "install", "--quiet", "--upgrade", PACKAGES[key]], check=True)
+            continue
         # Without a version, npm takes one that its own Node.js can run.
         package = PACKAGES[key]
         run_npm(root / key, "--ignore-scripts", package if "@" in package[1:] else f"{package}@latest")
@@ -86,7 +93,7 @@ class Program:
         (self.toy / "a.txt").write_text("alpha\n")
         (self.toy / "b.txt").write_text("beta\n")
         (self.toy / "p.png").write_bytes(png(20, 20))
-        second = "b.txt" if key == "codex" else "p.png"
+        second = "b.txt" if key in ("codex", "llm") else "p.png"
         self.provider = Provider([str(self.toy / "a.txt"), str(self.toy / second)])
         self.configure()
 
@@ -102,6 +109,14 @@ class Program:
             (self.home / ".gemini").mkdir()
             auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}
             (self.home / ".gemini/settings.json").write_text(json.dumps(auth))
+        if self.key == "llm":
+            (self.home / "llm").mkdir()
+            (self.home / "llm/extra-openai-models.yaml").write_text(
+                f"- model_id: toy\n  model_name: toy\n  api_base: {address}/v1\n  responses: true\n  supports_tools: true\n  vision: true\n"
+            )
+            (self.toy / "tools.py").write_text(
+                'import subprocess\ndef shell_command(command: str) -> str:\n    "Run a command."\n    return subprocess.getoutput(command)\n'
+            )
         if self.key == "opencode":
             (self.home / ".config/opencode").mkdir(parents=True)
             options = {"baseURL": f"{address}/v1", "apiKey": "x"}
@@ -136,6 +151,9 @@ class Program:
             node = self.root / "node/node_modules/node/bin/node"
             binary = at / "@google/gemini-cli/bundle/gemini.js"
             return [node, binary, "--skip-trust", "--approval-mode", "yolo", "-m", "gemini-2.5-pro", *resume, "-p", prompt]
+        if self.key == "llm":
+            own = ["--functions", "tools.py", "-a", "p.png", "-m", "toy"]
+            return [self.root / self.name / "bin/llm", prompt, *(["--continue"] if session else own)]
         if self.key == "opencode":
             resume = ["--continue"] if is_last else ["--session", self.id(session)] if session else []
             return [self.opencode(), "run", "-m", "toy/claude-sonnet-4-5", *resume, prompt]
@@ -166,6 +184,7 @@ class Program:
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
             "COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_TYPE": "anthropic", "COPILOT_PROVIDER_API_KEY": "x",
             "COPILOT_PROVIDER_BASE_URL": f"http://127.0.0.1:{self.provider.port}", "COPILOT_MODEL": "claude-sonnet-4.5",
+            "LLM_USER_PATH": str(self.home / "llm"),
             "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
         }
 
@@ -200,6 +219,8 @@ class Program:
 
     def session(self):
         """Returns the newest session, or the database with all."""
+        if self.key == "llm":
+            return self.home / "llm/logs.db"
         if self.key == "opencode":
             return self.home / ".local/share/opencode/opencode.db"
         if self.key == "copilot":
@@ -208,5 +229,9 @@ class Program:
         return max(files, key=lambda it: it.stat().st_mtime)
 
     def version(self):
+        if self.key in OF_PIP:
+            command = [self.root / self.name / "bin/pip", "show", PACKAGES[self.name]]
+            shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            return next(line.split()[1] for line in shown.splitlines() if line.startswith("Version:"))
         package = self.root / self.name / "node_modules" / PACKAGES[self.name].removesuffix("@2.0.76") / "package.json"
         return json.loads(package.read_text())["version"]

@@ -278,6 +278,11 @@ def items_events(items, model):
     yield {"type": "response.created", "response": response}
     for index, item in enumerate(items):
         yield {"type": "response.output_item.added", "output_index": index, "item": item}
+        place = {"item_id": item["id"], "output_index": index}
+        if item["type"] == "function_call":
+            yield {"type": "response.function_call_arguments.delta", **place, "delta": item["arguments"]}
+        for part in item["content"] if item["type"] == "message" else []:
+            yield {"type": "response.output_text.delta", **place, "content_index": 0, "delta": part["text"]}
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     usage = {
         "input_tokens": 10 + number, "input_tokens_details": {"cached_tokens": 2}, "output_tokens": 9,
