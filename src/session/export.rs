@@ -64,7 +64,7 @@ impl Program {
             "codex" => Program::Codex,
             "gemini-cli" => Program::GeminiCli,
             "opencode" => Program::Opencode,
-            "pi" => Program::Pi,
+            "pi" | "openclaw" => Program::Pi,
             _ => Program::Clawutils,
         }
     }

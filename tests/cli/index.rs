@@ -5,6 +5,7 @@ mod copies;
 mod goclaw;
 mod llm;
 mod mcp;
+mod openclaw;
 mod opencode;
 mod peers;
 mod prices;
@@ -12,6 +13,7 @@ mod queries;
 mod search;
 mod store;
 mod updates;
+mod values;
 
 use assert_cmd::assert::Assert;
 use rusqlite::{Connection, OpenFlags};

@@ -3,16 +3,16 @@
 //! The database is only read. GoClaw and opencode keep their newest rows in the file of the write-ahead log. If that file is
 //! missing or empty, the database is opened as immutable: otherwise SQLite would create files beside it.
 
+use crate::conversations::Conversations;
 use crate::database::require_file;
-use crate::{goclaw, llm, opencode};
+use crate::{goclaw, llm, openclaw, opencode};
 use anyhow::Context;
 use clap::Args;
-use clawutils::cli::Output;
+use clawutils::cli::{Log, Output};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::session::probe::Stamp;
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,18 +23,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Write the sessions in the database of another program as records, for claw-session import
 #[derive(Debug, Args)]
 pub struct Records {
-    /// Database of GoClaw, opencode or llm, opened for reading only
+    /// Database of GoClaw, OpenClaw, opencode or llm, opened for reading only
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
 
 impl Records {
-    /// Writes the records of all sessions to standard output. Each session begins with a `session` record.
+    /// Writes the records of all sessions to standard output. Each session begins with a `session` record. Returns 65 if
+    /// sessions had to be left out, and 1 if it is the database of another program.
     ///
     /// # Errors
-    /// Fails with 65 if the file is not such a database or SQLite reports an error, with 74 or 77 if it cannot be
-    /// read, and with 75 if it changed while it was read.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    /// Fails with 65 if SQLite reports an error, with 74 or 77 if it cannot be read, and with 75 if it changed while it was
+    /// read.
+    pub fn run(&self, log: Log) -> anyhow::Result<Exit> {
         let name = self.file.display();
         let cannot = || format!("cannot read '{name}'");
         if self.file.exists() {
@@ -42,19 +43,24 @@ impl Records {
         }
         let before = fs::metadata(&self.file).map(|meta| Stamp::of(&meta)).with_context(cannot)?;
         let mut out = Output::open();
-        self.write(&mut out).map_err(|error| match error.downcast::<rusqlite::Error>() {
-            Ok(error) => Error::new(Exit::Data, format!("{}: {error}", cannot())).into(),
+        let mut sessions = Conversations::new(name.to_string(), log, &mut out);
+        self.write(&mut sessions).map_err(|error| match error.downcast::<rusqlite::Error>() {
+            Ok(error) => {
+                let advice = "if it is damaged, recover it with the command .recover of sqlite3";
+                Error::new(Exit::Data, format!("{}: {error}; {advice}", cannot())).into()
+            }
             Err(error) => error,
         })?;
+        let skipped = sessions.skipped;
         out.finish()?;
         let after = fs::metadata(&self.file).map(|meta| Stamp::of(&meta)).with_context(cannot)?;
         if before != after {
             return fail(Exit::TryLater, format!("{}: it has changed; try again", cannot()));
         }
-        Ok(Exit::Done)
+        Ok(if skipped > 0 { Exit::Data } else { Exit::Done })
     }
 
-    fn write(&self, out: &mut dyn Write) -> anyhow::Result<()> {
+    fn write(&self, out: &mut Conversations<'_>) -> anyhow::Result<()> {
         let database = open(&self.file)?;
         let own: i32 = database.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let tables = tables(&database)?;
@@ -67,11 +73,13 @@ impl Records {
             () if has(&goclaw::TABLES) => goclaw::write(&database, out),
             () if has(&opencode::TABLES) => opencode::write(&database, out),
             () if has(&llm::TABLES) => llm::write(&database, &tables, out),
+            () if has(&openclaw::TABLES) => openclaw::write(&database, &tables, out),
             () => {
                 let name = self.file.display();
-                let text =
-                    format!("cannot read '{name}': not a database of GoClaw, opencode or llm");
-                fail(Exit::Data, text)
+                let text = format!(
+                    "cannot read '{name}': not a database of GoClaw, OpenClaw, opencode or llm"
+                );
+                fail(Exit::Failed, text)
             }
         }
     }

@@ -2,12 +2,14 @@
 //!
 //! The rows are in GoClaw's order: by time, which has a resolution of one second, and then as they were inserted.
 
+use crate::conversations::Conversations;
+use crate::values::unusable;
 use clawutils::dialect::translation::IMPORTED;
 use clawutils::json::write::Members;
 use clawutils::json::{Object, elements};
 use clawutils::session::time;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 use std::borrow::Cow;
 use std::io::Write;
 
@@ -18,12 +20,27 @@ const SESSIONS: &str = "SELECT key FROM sessions UNION SELECT session_key FROM m
 pub const TABLES: [&str; 5] =
     ["schema_version", "sessions", "messages", "checkpoints", "compactions"];
 
+/// The columns that hold numbers.
+const NUMBERS: [&str; 10] = [
+    "timestamp",
+    "input_tokens",
+    "output_tokens",
+    "tool_is_error",
+    "tokens_before",
+    "tokens_after",
+    "from_checkpoint",
+    "needs_summary_retry",
+    "tokens_at_checkpoint",
+    "message_count_at_checkpoint",
+];
+
 /// Writes the records of all sessions. Each begins with a `session` record.
-pub fn write(database: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
+pub fn write(database: &Connection, out: &mut Conversations<'_>) -> anyhow::Result<()> {
     let mut select = database.prepare(SESSIONS)?;
     let mut keys = select.query([])?;
     while let Some(row) = keys.next()? {
-        session(database, &text_at(row.get_ref(0)?), out)?;
+        let key = text_at(row.get_ref(0)?);
+        out.add(&key, |out| session(database, &key, out))?;
     }
     Ok(())
 }
@@ -31,11 +48,12 @@ pub fn write(database: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
 /// Writes a session: its header, its label, and its messages, with compactions and checkpoints in between.
 fn session(database: &Connection, key: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let created = "SELECT created_at FROM sessions WHERE key = ?";
-    let created: Option<i64> = database.query_row(created, [key], |row| row.get(0)).ok();
+    let created: Option<Option<i64>> =
+        database.query_row(created, [key], |row| row.get(0)).optional()?;
     let version = database.query_row("SELECT max(version) FROM schema_version", [], |row| {
         row.get::<_, Option<i64>>(0)
     })?;
-    let created = created.map(|seconds| time::to_text(seconds.saturating_mul(1_000_000)));
+    let created = created.flatten().map(|seconds| time::to_text(seconds.saturating_mul(1_000_000)));
     let header = Members::of_type("session")
         .string("id", key)
         .optional(Members::string, "created", created.as_deref())
@@ -49,6 +67,7 @@ fn session(database: &Connection, key: &str, out: &mut dyn Write) -> anyhow::Res
         .prepare("SELECT * FROM messages WHERE session_key = ? ORDER BY timestamp, rowid")?;
     let mut messages = select.query([key])?;
     while let Some(row) = messages.next()? {
+        Columns(row).check()?;
         let now = Columns(row).number("timestamp").unwrap_or_default();
         while let Some((_, mark)) = marks.next_if(|(then, _)| *then < now) {
             writeln!(out, "{mark}")?;
@@ -70,6 +89,7 @@ fn marks(database: &Connection, key: &str) -> rusqlite::Result<Vec<(i64, String)
         let mut rows = select.query([key])?;
         while let Some(row) = rows.next()? {
             let columns = Columns(row);
+            columns.check()?;
             let time = columns.number("timestamp").unwrap_or_default();
             marks.push((time, record(columns).into_json()));
         }
@@ -169,6 +189,23 @@ fn checkpoint(row: Columns<'_>) -> Members {
 struct Columns<'r>(&'r Row<'r>);
 
 impl<'r> Columns<'r> {
+    /// Fails if a column holds a value that GoClaw cannot have written: text that is not UTF-8, or text for a number.
+    fn check(self) -> rusqlite::Result<()> {
+        for (index, name) in self.0.as_ref().column_names().into_iter().enumerate() {
+            let value = self.0.get_ref(index)?;
+            let is_right = match value {
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                    !NUMBERS.contains(&name) && std::str::from_utf8(bytes).is_ok()
+                }
+                _ => true,
+            };
+            if !is_right {
+                return Err(unusable(index, name, value));
+            }
+        }
+        Ok(())
+    }
+
     fn get(self, name: &str) -> ValueRef<'r> {
         self.0.get_ref(name).unwrap_or(ValueRef::Null)
     }

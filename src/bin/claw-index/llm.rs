@@ -13,6 +13,8 @@ mod older;
 mod records;
 mod threads;
 
+use crate::conversations::Conversations;
+use crate::values::text;
 use clawutils::dialect::time::of_text;
 use clawutils::json;
 use clawutils::json::write::Members;
@@ -21,6 +23,7 @@ use older::Older;
 use rusqlite::Connection;
 use std::collections::HashSet;
 use std::io::Write;
+use threads::Threads;
 
 /// The tables that tell the database.
 pub const TABLES: [&str; 4] = ["conversations", "responses", "attachments", "prompt_attachments"];
@@ -67,34 +70,41 @@ struct Turn {
 }
 
 /// Writes the records of all conversations. Each begins with a `session` record.
-pub fn write(database: &Connection, tables: &[String], out: &mut dyn Write) -> anyhow::Result<()> {
+pub fn write(
+    database: &Connection,
+    tables: &[String],
+    out: &mut Conversations<'_>,
+) -> anyhow::Result<()> {
     let mut newer: HashSet<String> = HashSet::new();
     if tables.iter().any(|table| table == "threads") {
-        let turns = threads::turns(database)?;
-        let mut select = database.prepare(
-            "SELECT id, tip_message_hash, datetime_utc, forked_from FROM threads ORDER BY id",
-        )?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            let id: String = row.get(0)?;
-            let (tip, parent) =
-                (row.get::<_, Option<String>>(1)?, row.get::<_, Option<String>>(3)?);
-            let messages = threads::chain(database, &id, tip, &turns)?;
-            header(&id, row.get(2)?, parent.as_deref(), out)?;
-            messages.iter().try_for_each(|message| message.write(out))?;
-            newer.insert(id);
-        }
+        let threads = Threads::new(database)?;
+        each(database, "SELECT id FROM threads ORDER BY id", out, |id, out| {
+            newer.insert(id.to_owned());
+            threads.write(id, out)
+        })?;
     }
     let older = Older::new(database, tables)?;
-    let mut select = database.prepare("SELECT id FROM conversations ORDER BY id")?;
+    each(database, "SELECT id FROM conversations ORDER BY id", out, |id, out| {
+        let messages = if newer.contains(id) { return Ok(()) } else { older.messages(id)? };
+        let first = messages.iter().find_map(|it| it.turn.as_ref()?.time.clone());
+        header(id, first, None, out)?;
+        messages.iter().try_for_each(|message| message.write(out))
+    })
+}
+
+/// Writes a conversation for each id that a query returns.
+fn each(
+    database: &Connection,
+    sql: &str,
+    out: &mut Conversations<'_>,
+    mut write: impl FnMut(&str, &mut dyn Write) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut select = database.prepare(sql)?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let id: String = row.get(0)?;
-        if !newer.contains(&id) {
-            let messages = older.messages(&id)?;
-            let first = messages.iter().find_map(|it| it.turn.as_ref()?.time.clone());
-            header(&id, first, None, out)?;
-            messages.iter().try_for_each(|message| message.write(out))?;
+        match text(row, 0) {
+            Ok(id) => out.add(&id, |out| write(&id, out))?,
+            Err(error) => out.skip(None, error.into())?,
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! claw-index: search transcripts, and query them with SQL.
 
 mod asides;
+mod conversations;
 mod database;
 mod files;
 mod follow;
@@ -9,6 +10,7 @@ mod goclaw;
 mod insert;
 mod llm;
 mod mcp;
+mod openclaw;
 mod opencode;
 mod output;
 mod prices;
@@ -22,6 +24,7 @@ mod stats;
 mod transcript;
 mod update;
 mod updater;
+mod values;
 
 use clap::{Parser, Subcommand};
 use clawutils::cli::options::{DatabaseArgs, WorkspaceArgs};
@@ -101,7 +104,7 @@ fn main() -> ExitCode {
             Command::Stats(stats) => stats.run(&path),
             Command::Schema(schema) => schema.run(&path),
             Command::Mcp(mcp) => mcp.run(&path),
-            Command::Records(records) => records.run(),
+            Command::Records(records) => records.run(log),
         };
         done.map_err(|error| database::explain(error, &path))
     })

@@ -3,11 +3,13 @@
 //! A message and its parts are JSON in the tables `message` and `part`. They are read as version 1.18.33 sends them, which was
 //! observed while it resumed sessions; its source is public (sst/opencode, packages/opencode/src/session/message-v2.ts).
 
+use crate::conversations::Conversations;
+use crate::values::{text, text_or_null};
 use clawutils::dialect::translation::IMPORTED;
 use clawutils::json::write::{Members, list};
 use clawutils::json::{self, Object, elements};
 use clawutils::session::time;
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 use std::borrow::Cow;
 use std::io::Write;
 
@@ -29,40 +31,53 @@ struct Message {
 }
 
 /// Writes the records of all sessions. Each begins with a `session` record.
-pub fn write(database: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
+pub fn write(database: &Connection, out: &mut Conversations<'_>) -> anyhow::Result<()> {
     let columns =
         "SELECT id, parent_id, directory, title, version, time_created, revert FROM session";
     let mut select = database.prepare(&format!("{columns} ORDER BY time_created, id"))?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let id: String = row.get(0)?;
-        let text = |index| -> rusqlite::Result<Option<String>> { row.get(index) };
-        let (parent, directory, title) = (text(1)?, text(2)?, text(3)?);
-        let (version, created, revert) = (text(4)?, row.get::<_, i64>(5)?, text(6)?);
-        let header = Members::of_type("session")
-            .string("id", &id)
-            .string("created", &time::to_text(created.saturating_mul(1000)))
-            .object("source", |it| {
-                it.string("dialect", "opencode")
-                    .optional(Members::string, "version", version.as_deref())
-                    .optional(Members::string, "cwd", directory.as_deref())
-                    .optional(Members::string, "parent", parent.as_deref())
-            });
-        writeln!(out, "{}", header.into_json())?;
-        if let Some(title) = title.filter(|title| !title.starts_with(NO_TITLE)) {
-            writeln!(out, "{}", Members::of_type("label").string("label", &title).into_json())?;
+        match text(row, 0) {
+            Ok(id) => out.add(&id, |out| session(database, &id, row, out))?,
+            Err(error) => out.skip(None, error.into())?,
         }
-        let revert = revert.as_deref().and_then(|revert| Object::parse(revert).ok());
-        let end = revert.and_then(|revert| Some(revert.string("messageID")?.into_owned()));
-        let messages = messages(database, &id)?;
-        for (index, message) in messages.iter().enumerate() {
-            let is_removed = end.as_ref().is_some_and(|end| message.id >= *end);
-            let before = index.checked_sub(1).and_then(|index| messages.get(index));
-            let records = if is_removed { Vec::new() } else { message.records(before) };
-            match records.is_empty() {
-                true => writeln!(out, "{}", message.ignored().into_json())?,
-                false => records.iter().try_for_each(|record| writeln!(out, "{record}"))?,
-            }
+    }
+    Ok(())
+}
+
+/// Writes a session: its header, its label, and its messages.
+fn session(
+    database: &Connection,
+    id: &str,
+    row: &Row<'_>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let text = |index: usize| text_or_null(row, index);
+    let (parent, directory, title) = (text(1)?, text(2)?, text(3)?);
+    let (version, created, revert) = (text(4)?, row.get::<_, i64>(5)?, text(6)?);
+    let header = Members::of_type("session")
+        .string("id", id)
+        .string("created", &time::to_text(created.saturating_mul(1000)))
+        .object("source", |it| {
+            it.string("dialect", "opencode")
+                .optional(Members::string, "version", version.as_deref())
+                .optional(Members::string, "cwd", directory.as_deref())
+                .optional(Members::string, "parent", parent.as_deref())
+        });
+    writeln!(out, "{}", header.into_json())?;
+    if let Some(title) = title.filter(|title| !title.starts_with(NO_TITLE)) {
+        writeln!(out, "{}", Members::of_type("label").string("label", &title).into_json())?;
+    }
+    let revert = revert.as_deref().and_then(|revert| Object::parse(revert).ok());
+    let end = revert.and_then(|revert| Some(revert.string("messageID")?.into_owned()));
+    let messages = messages(database, id)?;
+    for (index, message) in messages.iter().enumerate() {
+        let is_removed = end.as_ref().is_some_and(|end| message.id >= *end);
+        let before = index.checked_sub(1).and_then(|index| messages.get(index));
+        let records = if is_removed { Vec::new() } else { message.records(before) };
+        match records.is_empty() {
+            true => writeln!(out, "{}", message.ignored().into_json())?,
+            false => records.iter().try_for_each(|record| writeln!(out, "{record}"))?,
         }
     }
     Ok(())
@@ -74,11 +89,11 @@ fn messages(database: &Connection, session: &str) -> rusqlite::Result<Vec<Messag
     let mut select = database.prepare(sql)?;
     let mut parts =
         database.prepare("SELECT id, data FROM part WHERE message_id = ? ORDER BY id")?;
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let read = |row: &Row<'_>| Ok((text(row, 0)?, row.get(1)?, text(row, 2)?));
     let rows: Vec<(String, i64, String)> =
         select.query_map([session], read)?.collect::<Result<_, _>>()?;
     let message = |(id, time, data): (String, i64, String)| {
-        let own = parts.query_map([&id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let own = parts.query_map([&id], |row| Ok((text(row, 0)?, text(row, 1)?)))?;
         let own = own.collect::<rusqlite::Result<_>>()?;
         Ok(Message { id, time, data, parts: own })
     };
@@ -169,11 +184,7 @@ impl Message {
         let message = data.as_ref().and_then(|data| data.string("message")).unwrap_or_default();
         self.record("error", &self.id)
             .string("class", &error.string("name").unwrap_or("failed".into()))
-            .optional(
-                Members::number,
-                "status",
-                data.as_ref().and_then(|data| data.number("statusCode")),
-            )
+            .optional(Members::number, "status", data.and_then(|data| data.number("statusCode")))
             .string("message", &message)
             .into_json()
     }

@@ -1,9 +1,9 @@
-//! Reads the sessions in the database of GoClaw, opencode or llm. It runs claw-index for this, so that claw-session needs no
+//! Reads the sessions in the database of GoClaw, OpenClaw, opencode or llm. It runs claw-index for this, so that claw-session needs no
 //! SQLite. The records of all sessions go to a temporary file, so that a large database needs no memory.
 
 use anyhow::Context;
 use clawutils::cli::open_file;
-use clawutils::exit::Exit;
+use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
 use clawutils::input::lines::Lines;
 use clawutils::input::rope::Rope;
@@ -45,11 +45,21 @@ pub fn has_log(file: &Path) -> bool {
     std::fs::metadata(log).is_ok_and(|meta| meta.len() > 0)
 }
 
-/// Returns the sessions in a database. With `is_optional`, returns `None` for the database of another program.
+/// The sessions in a database.
+#[derive(Default)]
+pub struct DatabaseSessions {
+    /// Those that can be read.
+    pub sessions: Vec<DatabaseSession>,
+    /// The status of claw-index if it could not read all. Its diagnostics say why.
+    pub failure: Option<Exit>,
+}
+
+/// Returns the sessions in a database. With `is_optional`, there are none in the database of another program, and a database
+/// that cannot be read is no error.
 ///
 /// # Errors
-/// Fails with 65 if it is not a database of GoClaw, opencode or llm, and with 78 if claw-index is not installed.
-pub fn sessions(file: &Path, is_optional: bool) -> anyhow::Result<Option<Vec<DatabaseSession>>> {
+/// Fails with 65 if it is not a database of a program that is known, and with 78 if claw-index is not installed.
+pub fn sessions(file: &Path, is_optional: bool) -> anyhow::Result<DatabaseSessions> {
     let name = file.display().to_string();
     let records =
         spool::unnamed(&std::env::temp_dir()).context("cannot create a temporary file")?;
@@ -58,15 +68,24 @@ pub fn sessions(file: &Path, is_optional: bool) -> anyhow::Result<Option<Vec<Dat
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "exec claw-index records -- \"$1\"", "sh"]).arg(file);
     let ended = process::run_to(&mut shell, "claw-index", output)?;
-    if is_optional && ended.exit() == Some(Exit::Data) {
-        return Ok(None);
+    // The database of another program.
+    let is_other = ended.exit() == Some(Exit::Failed);
+    if is_optional && is_other {
+        return Ok(DatabaseSessions::default());
+    }
+    let what = format!("cannot import '{name}'");
+    if is_other {
+        let why = "not a database of GoClaw, OpenClaw, opencode or llm";
+        return fail(Exit::Data, format!("{what}: {why}"));
     }
     std::io::stderr().write_all(&ended.stderr)?;
-    if ended.exit() != Some(Exit::Done) {
-        return Err(ended.failure("claw-index", &format!("cannot import '{name}'")));
-    }
+    let failure = ended.exit().filter(|exit| *exit != Exit::Done);
     let input = Input::file(&name, records).context("cannot read the temporary file")?;
     let headers = headers(&input)?;
+    let is_useless = headers.is_empty() && !is_optional || failure.is_none_or(is_of_system);
+    if ended.exit() != Some(Exit::Done) && is_useless {
+        return Err(ended.failure("claw-index", &what));
+    }
     let ends = headers.iter().skip(1).map(|(.., begin)| *begin).chain([input.length]);
     let ends: Vec<u64> = ends.collect();
     let session = |((program, key, begin), end): (Header, u64)| {
@@ -75,7 +94,13 @@ pub fn sessions(file: &Path, is_optional: bool) -> anyhow::Result<Option<Vec<Dat
         let input = Input::rope(&format!("{name} {key}"), records);
         DatabaseSession { program, key, input }
     };
-    Ok(Some(headers.into_iter().zip(ends).map(session).collect()))
+    let sessions = headers.into_iter().zip(ends).map(session).collect();
+    Ok(DatabaseSessions { sessions, failure })
+}
+
+/// Returns true for a failure that has nothing to do with the database.
+fn is_of_system(exit: Exit) -> bool {
+    matches!(exit, Exit::Usage | Exit::Config | Exit::Unavailable)
 }
 
 /// The program and the name of a session, and the offset of its header.

@@ -1,6 +1,6 @@
 //! import: copy transcripts of other programs into sessions.
 
-use crate::database;
+use crate::database::{self, DatabaseSessions};
 use crate::imported::Imported;
 use crate::make::{append, checked, entry_of};
 use crate::place::{SessionPlace, clock};
@@ -55,6 +55,8 @@ struct Outcomes {
     updated: usize,
     unchanged: usize,
     skipped: usize,
+    /// Databases of which not all could be read.
+    damaged: usize,
 }
 
 /// An import that is running.
@@ -64,6 +66,8 @@ struct Run<'p> {
     /// The sessions that are there; `None` before the first one is looked for.
     known: Option<Imported<'p>>,
     outcomes: Outcomes,
+    /// The status of the first database of which not all could be read.
+    failure: Option<Exit>,
 }
 
 impl Import {
@@ -83,6 +87,7 @@ impl Import {
             agent: place.agent_for(None)?,
             known: None,
             outcomes: Outcomes::default(),
+            failure: None,
         };
         let mut seen = self.seen(place, &run.agent);
         let mut out = Output::open();
@@ -100,12 +105,13 @@ impl Import {
         if self.all.is_some() {
             run.outcomes.report(place);
         }
+        let failure = run.failure;
         if run.outcomes.imported + run.outcomes.updated > 1 {
             // The next listing would have to read all new sessions.
             drop(run.known);
             place.list(Some(&run.agent), false)?;
         }
-        Ok(Exit::Done)
+        Ok(failure.unwrap_or(Exit::Done))
     }
 
     /// Returns the files that earlier runs have seen. They count only for the usual way to read files.
@@ -122,15 +128,14 @@ impl Import {
         file: &Path,
     ) -> anyhow::Result<Vec<String>> {
         let Some(seen) = seen else {
-            let sources = self.sources(&run.agent, file)?;
-            run.outcomes.skipped += usize::from(sources.is_empty());
+            let sources = self.sources(run, file)?;
             let ids = sources.into_iter().map(|source| self.session(run, &source));
             return ids.filter_map(|made| made.map(|(_, id)| id).transpose()).collect();
         };
         let path = full_path(file)?;
         let stamp = stamp(&path)?;
         // The newest rows of a database are in another file.
-        let is_whole = !database::has_log(&path);
+        let mut is_whole = !database::has_log(&path);
         if let Some(seen) = seen.find(&path, stamp).filter(|_| is_whole) {
             let known = run.known()?;
             let is_same = |(id, session): &(String, Stamp)| {
@@ -142,8 +147,9 @@ impl Import {
                 return Ok(Vec::new());
             }
         }
-        let sources = self.sources(&run.agent, file)?;
-        run.outcomes.skipped += usize::from(sources.is_empty());
+        let damaged = run.outcomes.damaged;
+        let sources = self.sources(run, file)?;
+        is_whole &= run.outcomes.damaged == damaged;
         let (mut sessions, mut ids) = (Vec::new(), Vec::new());
         for source in sources {
             run.give_way()?;
@@ -157,15 +163,19 @@ impl Import {
         Ok(ids)
     }
 
-    /// Returns the sessions in a file: that of a transcript, or all of a database.
-    fn sources(&self, agent: &str, file: &Path) -> anyhow::Result<Vec<Source>> {
+    /// Returns the sessions in a file: that of a transcript, or those of a database that can be read. Counts a file without
+    /// sessions, and a database of which not all can be read.
+    fn sources(&self, run: &mut Run<'_>, file: &Path) -> anyhow::Result<Vec<Source>> {
         let path = full_path(file)?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let agent = &run.agent;
         let key = format!("{agent}:import:{stem}");
         // With --all, only files whose names say so can be databases.
         if self.all.is_some() && !has_name_of_database(file) || !database::is_database(file)? {
             let source = |input| Source { input, path, session: None, key };
-            return Ok(self.open(file)?.map(source).into_iter().collect());
+            let sources: Vec<Source> = self.open(file)?.map(source).into_iter().collect();
+            run.outcomes.skipped += usize::from(sources.is_empty());
+            return Ok(sources);
         }
         if self.label.is_some() || self.dialect.leaf.is_some() {
             let name = file.display();
@@ -174,14 +184,18 @@ impl Import {
             );
             return fail(Exit::Usage, text);
         }
-        let sessions = database::sessions(file, self.all.is_some())?.unwrap_or_default();
+        let DatabaseSessions { sessions, failure } = database::sessions(file, self.all.is_some())?;
         let sources = sessions.into_iter().map(|session| {
             let own = format!("{agent}:{}:{}", session.program, session.key);
             let key = if name::key(&own).is_ok() { own } else { key.clone() };
             let path = path.clone();
             Source { input: session.input, path, session: Some(session.key), key }
         });
-        Ok(sources.collect())
+        let sources: Vec<Source> = sources.collect();
+        run.failure = run.failure.or(failure);
+        run.outcomes.damaged += usize::from(failure.is_some());
+        run.outcomes.skipped += usize::from(failure.is_none() && sources.is_empty());
+        Ok(sources)
     }
 
     /// Imports a session. Returns it, and the id to print; with `--all`, only if the session is new or has grown.
@@ -281,15 +295,19 @@ fn stamp(path: &Path) -> anyhow::Result<Stamp> {
 
 impl Outcomes {
     fn report(self, place: &SessionPlace) {
-        let Outcomes { imported, updated, unchanged, skipped } = self;
-        let text = format!(
+        let Outcomes { imported, updated, unchanged, skipped, damaged } = self;
+        let mut text = format!(
             "{imported} imported, {updated} updated, {unchanged} unchanged, {skipped} skipped"
         );
+        if damaged > 0 {
+            text.push_str(&format!(", {damaged} damaged"));
+        }
         let members = Members::new()
             .number("imported", imported)
             .number("updated", updated)
             .number("unchanged", unchanged)
-            .number("skipped", skipped);
+            .number("skipped", skipped)
+            .number("damaged", damaged);
         place.log.outcome(&text, &members);
     }
 }

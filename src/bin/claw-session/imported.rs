@@ -106,8 +106,8 @@ impl<'p> Imported<'p> {
     pub fn of_file(&mut self, file: &Path, name: Option<&str>) -> Vec<SessionEntry> {
         let Imported { entries, by_file, sources, agent, .. } = self;
         let by_file = by_file.get_or_insert_with(|| {
-            let prefixes =
-                ["import", "goclaw", "llm", "opencode"].map(|kind| format!("{agent}:{kind}:"));
+            let prefixes = ["import", "goclaw", "llm", "openclaw", "opencode"]
+                .map(|kind| format!("{agent}:{kind}:"));
             let is_import =
                 |entry: &SessionEntry| prefixes.iter().any(|it| entry.key.starts_with(it));
             let mut by_file: HashMap<String, Names> = HashMap::new();

@@ -160,6 +160,6 @@ fn a_compaction_of_opencode_keeps_what_follows_it_and_the_tail_that_it_names() {
     }
     let sandbox = Sandbox::new();
     sandbox.write("opencode.db", "");
-    let run = sandbox.cmd("claw-index").args(["records", "opencode.db"]).assert().code(65);
-    run.stderr(contains("not a database of GoClaw, opencode or llm"));
+    let run = sandbox.cmd("claw-index").args(["records", "opencode.db"]).assert().code(1);
+    run.stderr(contains("not a database of GoClaw, OpenClaw, opencode or llm"));
 }

@@ -1,6 +1,7 @@
 //! The conversations of llm before version 0.32: responses, with tables for what belongs to them.
 
 use super::{Attachment, Message, Part, Turn};
+use crate::values::{self, if_there, text_or_null};
 use rusqlite::{Connection, Row};
 
 /// The tables whose rows belong to a conversation or a response, and the columns that name it. They have no indices by it.
@@ -35,18 +36,21 @@ impl<'d> Older<'d> {
     pub fn messages(&self, conversation: &str) -> rusqlite::Result<Vec<Message>> {
         let responses = self.each("responses", conversation, |row| {
             // Versions differ in the columns that they have.
-            let text =
-                |name: &str| row.get(name).ok().flatten().filter(|it: &String| !it.is_empty());
-            let number = |name: &str| row.get(name).ok().flatten();
-            let turn = Turn {
-                id: row.get("id")?,
-                model: text("resolved_model").or_else(|| text("model")),
-                input: number("input_tokens"),
-                output: number("output_tokens"),
-                details: text("token_details"),
-                time: text("datetime_utc"),
+            let text = |name: &str| {
+                let text = if_there(text_or_null(row, name))?;
+                Ok::<_, rusqlite::Error>(text.filter(|text| !text.is_empty()))
             };
-            Ok((turn, ["system", "prompt", "reasoning", "response"].map(text)))
+            let number = |name: &str| if_there(row.get(name));
+            let turn = Turn {
+                id: values::text(row, "id")?,
+                model: text("resolved_model")?.or(text("model")?),
+                input: number("input_tokens")?,
+                output: number("output_tokens")?,
+                details: text("token_details")?,
+                time: text("datetime_utc")?,
+            };
+            let all = [text("system")?, text("prompt")?, text("reasoning")?, text("response")?];
+            Ok((turn, all))
         })?;
         let mut messages = Vec::new();
         for (turn, [system, prompt, reasoning, answer]) in responses {
@@ -111,7 +115,7 @@ impl<'d> Older<'d> {
         }
         self.each("tool_results", response, |row| {
             let [id, name, output] = texts(row, ["tool_call_id", "name", "output"])?;
-            let has_failed = row.get::<_, Option<String>>("exception").ok().flatten().is_some();
+            let has_failed = if_there(text_or_null(row, "exception"))?.is_some();
             let id = id.or(name).unwrap_or_default();
             Ok(Part::Result(id, output.unwrap_or_default(), Vec::new(), has_failed))
         })
@@ -124,7 +128,7 @@ impl<'d> Older<'d> {
             let sql =
                 "SELECT content FROM prompt_fragments JOIN fragments ON fragments.id = fragment_id
                 WHERE response_id = ? ORDER BY \"order\"";
-            words = self.select(sql, response, |row| row.get(0))?;
+            words = self.select(sql, response, |row| values::text(row, 0))?;
         }
         words.extend(text);
         let text = (!words.is_empty()).then(|| Part::Text(words.join("\n")));
@@ -137,5 +141,5 @@ impl<'d> Older<'d> {
 
 fn texts(row: &Row<'_>, names: [&str; 3]) -> rusqlite::Result<[Option<String>; 3]> {
     let [one, two, three] = names;
-    Ok([row.get(one)?, row.get(two)?, row.get(three)?])
+    Ok([text_or_null(row, one)?, text_or_null(row, two)?, text_or_null(row, three)?])
 }

@@ -1,6 +1,7 @@
 //! Writes the messages of a conversation of llm as records.
 
 use super::{Attachment, Message, Part, Turn, micros};
+use crate::values::{text, text_or_null};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use clawutils::dialect::translation::IMPORTED;
@@ -18,12 +19,12 @@ impl Turn {
     /// Reads the first columns of a row.
     pub fn read(row: &Row<'_>) -> rusqlite::Result<Turn> {
         Ok(Turn {
-            id: row.get(0)?,
-            model: row.get(1)?,
+            id: text(row, 0)?,
+            model: text_or_null(row, 1)?,
             input: row.get(2)?,
             output: row.get(3)?,
-            details: row.get(4)?,
-            time: row.get(5)?,
+            details: text_or_null(row, 4)?,
+            time: text_or_null(row, 5)?,
         })
     }
 
@@ -147,10 +148,10 @@ impl Attachment {
     /// Reads the columns of a row.
     pub fn read(row: &Row<'_>) -> rusqlite::Result<Attachment> {
         Ok(Attachment {
-            id: row.get(0)?,
-            kind: row.get::<_, Option<String>>(1)?.unwrap_or_default(),
-            path: row.get(2)?,
-            url: row.get(3)?,
+            id: text(row, 0)?,
+            kind: text_or_null(row, 1)?.unwrap_or_default(),
+            path: text_or_null(row, 2)?,
+            url: text_or_null(row, 3)?,
             data: row.get(4)?,
         })
     }

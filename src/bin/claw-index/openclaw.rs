@@ -1,0 +1,159 @@
+//! Writes the sessions in a database of OpenClaw as records.
+//!
+//! Since 2026.7, each agent has a database, `agents/AGENT/agent/openclaw-agent.sqlite`. The events of a session are the lines of a
+//! session of pi (`event_json`), of which those from 1 KiB on can be compressed with Zstandard (`event_zstd`). They are read
+//! as version 2026.9.6 wrote them, which was observed; its documentation has the history of the schema. Sessions in cold
+//! archives have no events in the database, and are not read.
+
+use crate::conversations::Conversations;
+use crate::values::{text, text_or_null, unusable};
+use clawutils::dialect::{self, Choice, Dialect};
+use clawutils::input::Input;
+use clawutils::input::lines::Lines;
+use clawutils::input::spool::Spool;
+use clawutils::json::Object;
+use clawutils::json::write::Members;
+use rusqlite::{Connection, Row};
+use ruzstd::decoding::StreamingDecoder;
+use std::env::temp_dir;
+use std::io::{Read, Write};
+
+/// The tables that tell the database.
+pub const TABLES: [&str; 2] = ["transcript_events", "transcript_event_identities"];
+/// The most bytes of an event that was compressed.
+const MOST_EVENT: u64 = 4 * 1024 * 1024;
+
+/// Writes the records of all sessions. Each begins with a `session` record.
+pub fn write(
+    database: &Connection,
+    tables: &[String],
+    out: &mut Conversations<'_>,
+) -> anyhow::Result<()> {
+    let is_compressed = database
+        .prepare("SELECT * FROM transcript_events LIMIT 0")?
+        .column_names()
+        .any(|name| name == "event_zstd");
+    let names = Names::new(database, tables)?;
+    let mut select =
+        database.prepare("SELECT DISTINCT session_id FROM transcript_events ORDER BY 1")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        match text(row, 0) {
+            Ok(id) => {
+                out.add(&id, |out| session(database, &id, is_compressed, names.of(&id)?, out))?;
+            }
+            Err(error) => out.skip(None, error.into())?,
+        }
+    }
+    Ok(())
+}
+
+/// Where the names of sessions are.
+struct Names<'d> {
+    database: &'d Connection,
+    has_nodes: bool,
+}
+
+impl<'d> Names<'d> {
+    fn new(database: &'d Connection, tables: &[String]) -> rusqlite::Result<Names<'d>> {
+        let has = |table: &str| tables.iter().any(|it| it == table);
+        Ok(Names { database, has_nodes: has("session_nodes") && has("session_windows") })
+    }
+
+    /// Returns the label of a session, or its key, if the schema is one that is known.
+    fn of(&self, session: &str) -> anyhow::Result<Option<String>> {
+        if !self.has_nodes {
+            return Ok(None);
+        }
+        let mut select = self.database.prepare(
+            "SELECT coalesce(node.label, node.display_name, own.session_key) FROM session_windows AS own
+            LEFT JOIN session_nodes AS node ON node.session_key = own.session_key WHERE own.session_id = ?",
+        )?;
+        let mut rows = select.query([session])?;
+        Ok(rows.next()?.map(|row| text_or_null(row, 0)).transpose()?.flatten())
+    }
+}
+
+/// Writes the records of a session: those that the lines of its events become.
+fn session(
+    database: &Connection,
+    id: &str,
+    is_compressed: bool,
+    name: Option<String>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let columns = if is_compressed { "event_json, event_zstd" } else { "event_json, NULL" };
+    let sql = format!("SELECT {columns} FROM transcript_events WHERE session_id = ? ORDER BY seq");
+    let mut lines = Spool::new(temp_dir());
+    let mut select = database.prepare(&sql)?;
+    let mut rows = select.query([id])?;
+    while let Some(row) = rows.next()? {
+        let event = event(row)?;
+        lines.end().push_str(&event);
+        lines.end().push('\n');
+        lines.settle();
+    }
+    let choice =
+        Choice { from: Some(Dialect::Pi), leaf: None, keeps_all: true, directory: temp_dir() };
+    let translated = dialect::open(lines.finish(id)?, &choice)?;
+    records(&translated, id, name.as_deref(), out)
+}
+
+/// Returns the line of an event.
+fn event(row: &Row<'_>) -> rusqlite::Result<String> {
+    if let Some(text) = text_or_null(row, 0)? {
+        return Ok(text);
+    }
+    let value = row.get_ref(1)?;
+    let read = |bytes: &[u8]| {
+        let mut line = String::new();
+        let decoder = StreamingDecoder::new(bytes).ok()?;
+        decoder.take(MOST_EVENT + 1).read_to_string(&mut line).ok()?;
+        (line.len() as u64 <= MOST_EVENT).then_some(line)
+    };
+    let line = value.as_blob().ok().and_then(read);
+    line.ok_or_else(|| unusable(1, "event_zstd", value))
+}
+
+/// Writes the records of a translation, with a header of its own.
+fn records(
+    translated: &Input,
+    id: &str,
+    name: Option<&str>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let mut lines = Lines::of(translated);
+    let mut is_first = true;
+    while let Some(batch) = lines.batch()? {
+        for line in batch.flatten() {
+            let is_header = line.object.get("type") == Some("\"session\"");
+            if std::mem::take(&mut is_first) {
+                let own = Some(&line.object).filter(|_| is_header);
+                writeln!(out, "{}", header(own, id))?;
+                if let Some(name) = name {
+                    let label = Members::of_type("label").string("label", name);
+                    writeln!(out, "{}", label.into_json())?;
+                }
+            }
+            if !is_header {
+                writeln!(out, "{}", line.object.text())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn header(own: Option<&Object<'_>>, id: &str) -> String {
+    let source = own.and_then(|own| Object::parse(own.get("source")?).ok());
+    let source = |name: &str| source.as_ref().and_then(|source| source.get(name));
+    Members::of_type("session")
+        .string("id", id)
+        .optional(Members::raw, "created", own.and_then(|own| own.get("created")))
+        .object("source", |it| {
+            it.string("dialect", "openclaw")
+                .optional(Members::raw, "version", source("version"))
+                .optional(Members::raw, "cwd", source("cwd"))
+                .optional(Members::raw, "parent", source("parent"))
+        })
+        .into_json()
+}
