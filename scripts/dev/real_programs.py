@@ -17,15 +17,15 @@ from strict_provider import Provider
 # Newer versions of Claude Code repair much of a session themselves, so an old one is tried, too.
 PACKAGES = {
     "claude-code": "@anthropic-ai/claude-code", "claude-code-2.0": "@anthropic-ai/claude-code@2.0.76",
-    "codex": "@openai/codex", "copilot": "@github/copilot", "gemini-cli": "@google/gemini-cli", "llm": "llm", "opencode": "opencode-ai",
-    "pi": "@earendil-works/pi-coding-agent",
+    "codex": "@openai/codex", "copilot": "@github/copilot", "gemini-cli": "@google/gemini-cli", "llm": "llm", "openclaw": "openclaw",
+    "opencode": "opencode-ai", "pi": "@earendil-works/pi-coding-agent",
 }
 # The programs that pip installs, and those that keep their sessions in a database.
 OF_PIP = {"llm"}
-DATABASES = {"llm", "opencode"}
+DATABASES = {"llm", "openclaw", "opencode"}
 NAMES = {
     "claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "copilot": "Copilot CLI",
-    "gemini-cli": "Gemini CLI", "llm": "llm", "opencode": "opencode", "pi": "pi",
+    "gemini-cli": "Gemini CLI", "llm": "llm", "openclaw": "OpenClaw", "opencode": "opencode", "pi": "pi",
 }
 # The name of each program in other places, such as ccusage, and its sessions below the home.
 PLACES = {
@@ -34,9 +34,13 @@ PLACES = {
     "opencode": ("opencode", ".local/share/opencode/opencode.db"), "pi": ("pi", ".pi/agent/sessions"),
 }
 NODE = "node@22"
+# OpenClaw needs a newer one.
+NEWER_NODE = "node@24"
 FIRST, SECOND, LAST = "Read the two files.", "Say more.", "Go on."
 SAID = [FIRST, "Both files are read.", SECOND, "It is said."]
 SECONDS = 90
+# The session of OpenClaw, which goes on with the one that has the id.
+OPENCLAW = "11111111-2222-4333-8444-555555555555"
 
 
 def install(root, keys):
@@ -49,6 +53,8 @@ def install(root, keys):
         # Without a version, npm takes one that its own Node.js can run.
         package = PACKAGES[key]
         run_npm(root / key, "--ignore-scripts", package if "@" in package[1:] else f"{package}@latest")
+        if key == "openclaw":
+            run_npm(root / key / "node", NEWER_NODE)
 
 
 def run_npm(place, *packages):
@@ -117,6 +123,13 @@ class Program:
             (self.toy / "tools.py").write_text(
                 'import subprocess\ndef shell_command(command: str) -> str:\n    "Run a command."\n    return subprocess.getoutput(command)\n'
             )
+        if self.key == "openclaw":
+            (self.home / ".openclaw").mkdir()
+            model = {"id": "claude-sonnet-4-5", "name": "toy", "reasoning": True, "input": ["text", "image"], "contextWindow": 200000, "maxTokens": 8000}
+            toy = {"baseUrl": address, "apiKey": "x", "api": "anthropic-messages", "models": [model]}
+            agents = {"defaults": {"workspace": str(self.toy), "model": {"primary": "toy/claude-sonnet-4-5"}, "skipBootstrap": True}}
+            own = {"agents": agents, "models": {"providers": {"toy": toy}}}
+            (self.home / ".openclaw/openclaw.json").write_text(json.dumps(own))
         if self.key == "opencode":
             (self.home / ".config/opencode").mkdir(parents=True)
             options = {"baseURL": f"{address}/v1", "apiKey": "x"}
@@ -154,6 +167,10 @@ class Program:
         if self.key == "llm":
             own = ["--functions", "tools.py", "-a", "p.png", "-m", "toy"]
             return [self.root / self.name / "bin/llm", prompt, *(["--continue"] if session else own)]
+        if self.key == "openclaw":
+            node = self.root / self.name / "node/node_modules/node/bin/node"
+            own = [node, at / "openclaw/openclaw.mjs", "agent", "--local", "--agent", "main", "--session-id", OPENCLAW]
+            return [*own, "--thinking", "low", "--message", prompt]
         if self.key == "opencode":
             resume = ["--continue"] if is_last else ["--session", self.id(session)] if session else []
             return [self.opencode(), "run", "-m", "toy/claude-sonnet-4-5", *resume, prompt]
@@ -221,6 +238,8 @@ class Program:
         """Returns the newest session, or the database with all."""
         if self.key == "llm":
             return self.home / "llm/logs.db"
+        if self.key == "openclaw":
+            return self.home / ".openclaw/agents/main/agent/openclaw-agent.sqlite"
         if self.key == "opencode":
             return self.home / ".local/share/opencode/opencode.db"
         if self.key == "copilot":

@@ -191,7 +191,7 @@ struct Columns<'r>(&'r Row<'r>);
 impl<'r> Columns<'r> {
     /// Fails if a column holds a value that GoClaw cannot have written: text that is not UTF-8, or text for a number.
     fn check(self) -> rusqlite::Result<()> {
-        for (index, name) in self.0.as_ref().column_names().into_iter().enumerate() {
+        for (index, name) in self.0.as_ref().column_names().enumerate() {
             let value = self.0.get_ref(index)?;
             let is_right = match value {
                 ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {

@@ -2,7 +2,7 @@
 //!
 //! A subagent that is a fork of the conversation has only its own records in its file. A `fork-context-ref` record names the
 //! session, `parentSessionId`, and the last record of it that the subagent got, `parentLastUuid`; Claude Code puts the
-//! branch that ends there, without sidechains, before the records of the subagent (as of 2.1.332). The file is
+//! branch that ends there, without sidechains, before the records of the subagent, as version 2.1.332 was observed to do. The file is
 //! `SESSION/subagents/agent-ID.jsonl`, that of the session is `SESSION.jsonl`.
 
 use crate::dialect::joined::Joined;
