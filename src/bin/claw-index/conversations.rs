@@ -14,8 +14,9 @@ const PART: u64 = 1024 * 1024;
 pub struct Conversations<'o> {
     out: &'o mut dyn Write,
     /// The path of the database, for diagnostics.
-    database: String,
-    log: Log,
+    pub database: String,
+    /// The log for diagnostics.
+    pub log: Log,
     /// The number of conversations that were left out.
     pub skipped: usize,
 }

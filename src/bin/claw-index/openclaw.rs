@@ -7,12 +7,13 @@
 
 use crate::conversations::Conversations;
 use crate::values::{text, text_or_null, unusable};
+use clawutils::cli::{Log, report};
 use clawutils::dialect::{self, Choice, Dialect};
 use clawutils::input::Input;
 use clawutils::input::lines::Lines;
 use clawutils::input::spool::Spool;
-use clawutils::json::Object;
 use clawutils::json::write::Members;
+use clawutils::json::{self, Object};
 use rusqlite::{Connection, Row};
 use ruzstd::decoding::StreamingDecoder;
 use std::env::temp_dir;
@@ -40,7 +41,12 @@ pub fn write(
     while let Some(row) = rows.next()? {
         match text(row, 0) {
             Ok(id) => {
-                out.add(&id, |out| session(database, &id, is_compressed, names.of(&id)?, out))?;
+                let (log, place) = (out.log, format!("{} {id}", out.database));
+                out.add(&id, |out| {
+                    let events = events(database, &id, is_compressed)?;
+                    let translated = translated(events, &place, log)?;
+                    records(&translated, &id, names.of(&id)?.as_deref(), out)
+                })?;
             }
             Err(error) => out.skip(None, error.into())?,
         }
@@ -74,29 +80,30 @@ impl<'d> Names<'d> {
     }
 }
 
-/// Writes the records of a session: those that the lines of its events become.
-fn session(
-    database: &Connection,
-    id: &str,
-    is_compressed: bool,
-    name: Option<String>,
-    out: &mut dyn Write,
-) -> anyhow::Result<()> {
+/// Returns the events of a session as lines.
+fn events(database: &Connection, id: &str, is_compressed: bool) -> anyhow::Result<Spool> {
     let columns = if is_compressed { "event_json, event_zstd" } else { "event_json, NULL" };
     let sql = format!("SELECT {columns} FROM transcript_events WHERE session_id = ? ORDER BY seq");
     let mut lines = Spool::new(temp_dir());
     let mut select = database.prepare(&sql)?;
     let mut rows = select.query([id])?;
     while let Some(row) = rows.next()? {
-        let event = event(row)?;
-        lines.end().push_str(&event);
+        lines.end().push_str(&json::on_one_line(&event(row)?));
         lines.end().push('\n');
         lines.settle();
     }
+    Ok(lines)
+}
+
+/// Translates the events of a session, and reports what cannot be read. `place` names the session.
+fn translated(events: Spool, place: &str, log: Log) -> anyhow::Result<Input> {
     let choice =
         Choice { from: Some(Dialect::Pi), leaf: None, keeps_all: true, directory: temp_dir() };
-    let translated = dialect::open(lines.finish(id)?, &choice)?;
-    records(&translated, id, name.as_deref(), out)
+    let translated = dialect::open(events.finish(place)?, &choice)?;
+    if let Some(origin) = translated.origin() {
+        report(log, &origin.findings(&translated.name), false)?;
+    }
+    Ok(translated)
 }
 
 /// Returns the line of an event.

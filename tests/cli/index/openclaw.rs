@@ -160,3 +160,20 @@ fn audit_41_a_packed_event_that_is_damaged_or_too_long_costs_its_session() {
         assert!(run.stdout_text().starts_with("{\"type\":\"session\",\"id\":\"s2\""), "{run}");
     }
 }
+
+#[test]
+fn audit_41_an_unknown_event_of_openclaw_is_named() {
+    let sandbox = Sandbox::new();
+    let database = Connection::open(sandbox.path("o.sqlite")).expect("a file");
+    database.execute_batch(TABLES).expect("tables");
+    let novelty = json!({"type": "novelty", "id": "n", "parentId": "a"});
+    let prompt = message("a", None, json!({"role": "user", "content": "x"}));
+    add(&database, "s1", &[header("s1"), prompt, novelty]);
+    drop(database);
+    let run = sandbox.cmd("claw-session").args(["import", "o.sqlite"]).assert().success();
+    let told = run.stderr_text();
+    assert!(
+        told.contains("'o.sqlite s1' line 3") && told.contains("unknown type 'novelty'"),
+        "{told}"
+    );
+}
