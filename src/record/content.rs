@@ -390,7 +390,10 @@ impl<'a> Content<'a> {
             Content::Text(_) => Content::Text(Cow::Borrowed("\"text\"")),
             Content::Blocks(blocks) => {
                 let outline = |block: Block<'_>| Block { raw: "{}".into(), kind: block.kind };
-                Content::Blocks(blocks.into_iter().map(outline).collect())
+                let mut blocks: Vec<_> = blocks.into_iter().map(outline).collect();
+                // It would keep the room that the list with the texts had.
+                blocks.shrink_to_fit();
+                Content::Blocks(blocks)
             }
         }
     }
