@@ -20,6 +20,7 @@ use crate::json::Object;
 use crate::messages::Message;
 use crate::messages::meta::LeftOut;
 use crate::record::scale::Scale;
+use crate::shorten::HEAD_RATIO;
 use leave_out::Omissions;
 use result::{FoundResult, ReadResult};
 use std::collections::HashMap;
@@ -28,8 +29,6 @@ use std::collections::HashMap;
 pub const MAX_FRACTION: f64 = 0.3;
 /// The number of characters assumed per token when the limit of one result is computed from the window.
 pub const CHARS_PER_TOKEN: f64 = 4.0;
-/// The default share of the kept text that comes from the beginning.
-pub const HEAD_RATIO: f64 = 0.7;
 
 /// The limits of a truncation.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use crate::json::{Object, string, unescaped};
 use crate::messages::Message;
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::digest;
-use crate::shorten::{self, ResultText};
+use crate::shorten::{self, HEAD_RATIO, ResultText};
 
 /// The default instruction. The user can replace it with a file.
 pub const PROMPT: &str = "\
@@ -189,7 +189,7 @@ fn role(role: Role) -> &'static str {
 /// Returns one entry of the quoted conversation: the title, then the text, shortened and indented.
 fn entry(title: &str, text: &str, max: usize) -> String {
     let whole = ResultText::whole(text);
-    let shown = shorten::plan(&whole, max, 0.7, None);
+    let shown = shorten::plan(&whole, max, HEAD_RATIO, None);
     let content = Content::Text(crate::json::quote(text).into());
     let short = shown.and_then(|shown| shorten::show(&content, &whole, &shown, None));
     let text = short.map_or_else(|| text.to_owned(), |short| short.text());

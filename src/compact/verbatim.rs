@@ -8,7 +8,7 @@ use crate::compact::rules::is_rule;
 use crate::estimate::Gauge;
 use crate::json::quote;
 use crate::record::content::Content;
-use crate::shorten::{self, ResultText};
+use crate::shorten::{self, HEAD_RATIO, ResultText};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
@@ -150,7 +150,7 @@ fn rules_of(text: &str) -> Option<String> {
 fn short(text: &str, max: usize) -> Option<String> {
     // An earlier compaction may have shortened it.
     let whole = ResultText::guess(text);
-    let shown = shorten::plan(&whole, max, 0.7, None)?;
+    let shown = shorten::plan(&whole, max, HEAD_RATIO, None)?;
     let content = Content::Text(quote(text).into());
     shorten::show(&content, &whole, &shown, None).map(|short| short.text())
 }

@@ -1,5 +1,6 @@
 //! Captures a tool's output: its beginning and end in memory, and all of it in a file if it is long.
 
+use crate::shorten::HEAD_RATIO;
 use crate::transcript::make_directory;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
@@ -10,8 +11,6 @@ use std::path::PathBuf;
 /// The maximum amount of output that is read, in bytes, so that a tool that never stops writing does not fill the
 /// disk.
 pub const MAX_OUTPUT: u64 = 64 * 1024 * 1024;
-/// The share of the kept bytes that comes from the beginning, in tenths.
-const HEAD_TENTHS: usize = 7;
 
 /// The output of a tool, captured as it arrives.
 #[derive(Debug)]
@@ -32,7 +31,7 @@ impl ToolOutput {
     /// Keeps `most` bytes, taken from both ends. If there is more output, writes all of it to the file `path`.
     #[must_use]
     pub fn new(most: usize, path: Option<PathBuf>) -> ToolOutput {
-        let head_size = most / 10 * HEAD_TENTHS;
+        let head_size = (most as f64 * HEAD_RATIO).round() as usize;
         ToolOutput { head_size, tail_size: most - head_size, path, ..ToolOutput::end(0) }
     }
 

@@ -15,6 +15,10 @@ use crate::record::truncation::KeptSpan;
 use std::borrow::Cow;
 pub use text::ResultText;
 
+/// The share of a kept text that comes from its beginning, for results, tools' output and quotations: a text says at its
+/// beginning what it is, and its end often has an error.
+pub const HEAD_RATIO: f64 = 0.7;
+
 /// Plans how to shorten `text` to at most `max` characters, marker included. The marker is kept even if it is longer
 /// than `max`. `head_ratio` (0 to 1) is the share of the kept text that comes from the beginning. Returns `None` if the
 /// text is within `max` already or would not become shorter.

@@ -25,8 +25,8 @@ const LONG: usize = 4000;
 const SHORT: usize = 3200;
 /// The shortest form of a result in characters, with that line.
 const SHORTEST: usize = 300;
-/// The share of a shortened result that comes from its beginning.
-const HEAD_RATIO: f64 = 0.5;
+/// The share of an old result that comes from its beginning. So little is kept that neither end may crowd out the other.
+const AGED_HEAD_RATIO: f64 = 0.5;
 
 /// Shortens the results in `messages` that are old, for a context window of `window` tokens. The records that it makes say that
 /// they were made for cost.
@@ -47,7 +47,7 @@ pub fn shorten_aged(
     for found in &mut results {
         if let Some(old) = found.read(messages) {
             if old.length > LONG {
-                old.shorten(messages, SHORT, HEAD_RATIO, true, &mut tally);
+                old.shorten(messages, SHORT, AGED_HEAD_RATIO, true, &mut tally);
             }
             chars += old.length;
         }
@@ -57,7 +57,7 @@ pub fn shorten_aged(
             if is_above(tally.tokens(), CLEAR_FROM)
                 && let Some(old) = found.read(messages)
             {
-                old.shorten(messages, SHORTEST, HEAD_RATIO, true, &mut tally);
+                old.shorten(messages, SHORTEST, AGED_HEAD_RATIO, true, &mut tally);
             }
         }
     }

@@ -4,10 +4,11 @@
 
 use super::leave_out::{BlockPlace, Omissions};
 use super::result::{self, FoundResult, ReadResult};
-use super::{HEAD_RATIO, TruncateOutcome, update_meta};
+use super::{TruncateOutcome, update_meta};
 use crate::estimate::{Gauge, Request, Tally, bytes};
 use crate::messages::Message;
 use crate::record::content::{Block, BlockKind, Content};
+use crate::shorten::HEAD_RATIO;
 
 /// The length in bytes up to which a block is kept, because the line in its place is hardly shorter.
 const SMALL: usize = 1000;

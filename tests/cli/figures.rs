@@ -8,7 +8,8 @@ use clawutils::estimate::Budget;
 use clawutils::estimate::bytes::{ByteLimit, documented};
 use clawutils::fault::Fault;
 use clawutils::guard::{SENT, next};
-use clawutils::truncate::{HEAD_RATIO, MAX_FRACTION, TruncateOptions};
+use clawutils::shorten::HEAD_RATIO;
+use clawutils::truncate::{MAX_FRACTION, TruncateOptions};
 
 use crate::common::{AssertExt, Sandbox};
 use crate::man::assert_no_complaints;

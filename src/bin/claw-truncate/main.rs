@@ -11,7 +11,8 @@ use clawutils::estimate::{Refused, Request};
 use clawutils::exit::Exit;
 use clawutils::provider::cache::CacheChoice;
 use clawutils::settings::values::share;
-use clawutils::truncate::{HEAD_RATIO, MAX_FRACTION};
+use clawutils::shorten::HEAD_RATIO;
+use clawutils::truncate::MAX_FRACTION;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
