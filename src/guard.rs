@@ -89,9 +89,9 @@ pub fn next(fault: Fault, is_likely: bool, tried: &[&str]) -> Option<Stage> {
     order.into_iter().find(|stage| !has(now, *stage) && is_worth(*stage))
 }
 
-/// Returns the advice after all stages.
+/// Returns the advice after all stages that were `tried`; [`next`] describes the words.
 #[must_use]
-pub fn advice(fault: Fault) -> &'static str {
+pub fn advice(fault: Fault, tried: &[&str]) -> &'static str {
     match fault {
         Fault::Tokens => {
             "the request does not fit after all steps; try a model with a larger window (--model, --window) or a shorter answer (--max-tokens)"
@@ -99,8 +99,11 @@ pub fn advice(fault: Fault) -> &'static str {
         Fault::Bytes => {
             "the request has too many bytes after all steps; undo the turn and attach less, or try another provider"
         }
-        Fault::Block | Fault::Wait | Fault::Other => {
+        Fault::Block | Fault::Wait | Fault::Other if tried.contains(&SENT) => {
             "no step cured the refusal, so the steps are undone; undo the turn, or try another model"
+        }
+        Fault::Block | Fault::Wait | Fault::Other => {
+            "there is nothing to leave out that may cure the refusal; undo the turn, or try another model"
         }
     }
 }
@@ -140,6 +143,13 @@ mod tests {
         assert_eq!(next(&["claw-truncate", "sent", "claw-compact"]), Some(Stage::Truncate));
         assert_eq!(next(&["claw-truncate", "sent", "claw-compact", "claw-truncate"]), None);
         assert_eq!(next(&["claw-compact", "sent"]), Some(Stage::Truncate));
+    }
+
+    #[test]
+    fn only_steps_that_were_made_are_undone() {
+        let is_undone = |tried| advice(Fault::Block, tried).contains("undone");
+        assert!(!is_undone(&[]) && !is_undone(&["claw-truncate", "claw-compact"]));
+        assert!(is_undone(&["claw-truncate", "sent", "claw-truncate"]));
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl StageArgs {
         let is_likely = refused.as_ref().is_some_and(|refused| refused.is_likely);
         let tried: Vec<&str> = self.tried.split_whitespace().collect();
         let Some(stage) = next(fault, is_likely, &tried) else {
-            diagnostics::say(&self.program, advice(fault));
+            diagnostics::say(&self.program, advice(fault, &tried));
             return Ok(Exit::NoGain);
         };
         diagnostics::say(&self.program, &stage.announcement(fault, is_likely));
