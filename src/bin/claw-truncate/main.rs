@@ -89,13 +89,13 @@ fn main() -> ExitCode {
         let request = Request { messages: &messages, ..beside };
         let gauge = Refused::gauge(refused.as_ref(), request);
         let steps = steps::Steps { args: &args, refused: refused.as_ref(), beside, gauge };
-        let (outcome, limits) = steps.run(&mut messages, log)?;
+        let (outcome, aim) = steps.run(&mut messages, log)?;
         drop(progress);
         output::write_truncated(&messages, &outcome, args.record)?;
         let must_gain = !args.if_cold && (args.record || refused.is_some());
         if args.if_cold && outcome.is_unchanged() {
             return Ok(Exit::Done);
         }
-        output::report_truncated(log, &outcome, limits, must_gain)
+        output::report_truncated(log, &outcome, aim, must_gain)
     })
 }

@@ -28,70 +28,80 @@ pub fn write_truncated(
     out.finish()
 }
 
-/// The limits that the request must keep.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Limits {
-    /// The budget in tokens, if it matters.
-    pub budget: Option<Budget>,
-    /// The largest size in bytes, if it matters.
-    pub bytes: Option<u64>,
+/// The aim of a run.
+#[derive(Clone, Copy, Debug)]
+pub enum Aim {
+    /// To leave out a block that the provider may have refused.
+    Block,
+    /// To have at most this many bytes, after a refusal because of bytes.
+    Bytes(u64),
+    /// To keep the budget in tokens and the limit in bytes, as far as they are known.
+    Limits(Option<Budget>, Option<u64>),
 }
 
-impl Limits {
-    /// Returns the sizes that exceed their limits, for a diagnostic.
-    fn exceeded(self, outcome: &TruncateOutcome) -> Option<String> {
-        let budget = self.budget.map(|budget| budget.prompt());
-        let over = self.bytes.zip(outcome.bytes).filter(|(most, (_, bytes))| bytes > most);
-        match (budget.filter(|budget| outcome.after > *budget), over) {
-            (Some(budget), _) => Some(format!("still over the budget of {budget}")),
-            (None, Some((most, _))) => Some(format!("still over the limit of {most} bytes")),
-            (None, None) => None,
+impl Aim {
+    /// Returns the size that misses the aim, for a diagnostic.
+    fn missed(self, outcome: &TruncateOutcome) -> Option<String> {
+        let bytes = outcome.bytes.map(|(_, after)| after);
+        let is_over = |most: &u64| bytes.is_some_and(|bytes| bytes > *most);
+        match self {
+            Aim::Block => None,
+            Aim::Bytes(target) => Some(format!("still over the target of {target} bytes"))
+                .filter(|_| is_over(&target)),
+            Aim::Limits(budget, most) => {
+                let budget = budget.map(|budget| budget.prompt());
+                let over = budget.filter(|budget| outcome.after > *budget);
+                let tokens = over.map(|budget| format!("still over the budget of {budget}"));
+                let most = most.filter(is_over);
+                tokens.or_else(|| Some(format!("still over the limit of {} bytes", most?)))
+            }
         }
     }
 
-    /// Describes the size of an unchanged request, and its limit.
-    fn unchanged(self, outcome: &TruncateOutcome) -> String {
-        match (self.budget, self.bytes.zip(outcome.bytes)) {
-            (Some(budget), _) => format!(": {} tokens, budget {}", outcome.after, budget.prompt()),
-            (None, Some((most, (_, bytes)))) => format!(": {bytes} bytes, limit {most}"),
-            (None, None) => String::new(),
+    /// Describes an unchanged request, with its size and the aim.
+    fn unchanged(self, outcome: &TruncateOutcome, is_error: bool) -> String {
+        let bytes = outcome.bytes.map_or(0, |(_, after)| after);
+        let none = if is_error { "no result can be shortened" } else { "nothing to shorten" };
+        match self {
+            Aim::Block => "nothing that the provider may have refused can be left out".to_owned(),
+            Aim::Bytes(target) => format!(
+                "nothing can be left out or shortened to save bytes: {bytes} bytes, target {target}"
+            ),
+            Aim::Limits(Some(budget), _) => {
+                format!("{none}: {} tokens, budget {}", outcome.after, budget.prompt())
+            }
+            Aim::Limits(None, Some(most)) => format!("{none}: {bytes} bytes, limit {most}"),
+            Aim::Limits(None, None) => none.to_owned(),
         }
     }
 }
 
-/// Reports the outcome: skipped if nothing was changed, failed if the request still exceeds a limit, else applied.
+/// Reports the outcome: skipped if nothing was changed, failed if the request still misses the aim, else applied.
 ///
 /// `must_gain` is true after a refused request, and for records. It is then an error to change nothing, even if the
 /// estimate is within the budget, because the provider may count more tokens.
 ///
 /// # Errors
-/// Fails with 5 if the request exceeds a limit, if the gain is less than `--min-gain`, or if nothing was changed
+/// Fails with 5 if the request misses the aim, if the gain is less than `--min-gain`, or if nothing was changed
 /// with `must_gain`.
 pub fn report_truncated(
     log: Log,
     outcome: &TruncateOutcome,
-    limits: Limits,
+    aim: Aim,
     must_gain: bool,
 ) -> anyhow::Result<Exit> {
-    let exceeded = limits.exceeded(outcome);
+    let missed = aim.missed(outcome);
     let how = match outcome.is_unchanged() {
         true => StageOutcome::Skipped,
-        false if exceeded.is_some() => StageOutcome::Failed,
+        false if missed.is_some() => StageOutcome::Failed,
         false => StageOutcome::Applied,
     };
-    let size = limits.unchanged(outcome);
-    let text = match (how, &exceeded) {
+    let text = match (how, &missed) {
         (StageOutcome::Skipped, _) if outcome.too_small_gain.is_some() => {
             let (gain, after) = (outcome.too_small_gain.unwrap_or_default(), outcome.after);
             format!("nothing changed: would save {gain} of {after} tokens, less than --min-gain")
         }
-        (StageOutcome::Skipped, _) if limits.budget.is_none() => {
-            format!("nothing that the provider may have refused can be left out{size}")
-        }
-        (StageOutcome::Skipped, exceeded) if exceeded.is_some() || must_gain => {
-            format!("no result can be shortened{size}")
-        }
-        (StageOutcome::Skipped, _) => format!("nothing to shorten{size}"),
+        (StageOutcome::Skipped, missed) => aim.unchanged(outcome, missed.is_some() || must_gain),
         (StageOutcome::Failed, Some(why)) => what_was_done(outcome, &format!(", {why}")),
         _ => what_was_done(outcome, ""),
     };
@@ -100,7 +110,7 @@ pub fn report_truncated(
         members = members.number("bytes_before", before).number("bytes_after", after);
     }
     let is_short = outcome.too_small_gain.is_some() || must_gain && how == StageOutcome::Skipped;
-    if exceeded.is_some() || is_short {
+    if missed.is_some() || is_short {
         return Err(Error::new(Exit::NoGain, text).with(members).into());
     }
     log.outcome(&text, &members);

@@ -1,7 +1,7 @@
 //! Chooses the step: the fault of the refused request decides, and without a refusal the limits of the next one.
 
 use crate::Args;
-use crate::output::Limits;
+use crate::output::Aim;
 use clawutils::cli::{Log, now};
 use clawutils::cost::cold;
 use clawutils::estimate::bytes::{self, ByteLimit};
@@ -30,7 +30,7 @@ impl Steps<'_> {
         &self,
         messages: &mut Vec<Message<'_>>,
         log: Log,
-    ) -> anyhow::Result<(TruncateOutcome, Limits)> {
+    ) -> anyhow::Result<(TruncateOutcome, Aim)> {
         let Steps { beside, gauge, .. } = *self;
         if self.args.if_cold {
             return self.shorten_aged(messages);
@@ -42,30 +42,27 @@ impl Steps<'_> {
             }
             Fault::Block => {
                 let outcome = block::leave_out(messages, beside, gauge, refused);
-                Ok((outcome, Limits::default()))
+                Ok((outcome, Aim::Block))
             }
             Fault::Bytes => {
                 let now = bytes::of(Request { messages, ..beside });
                 let target = self.args.model.refused_body(self.refused)?.target(now);
                 let outcome = truncate::body::shrink(messages, beside, gauge, target);
-                Ok((outcome, Limits { bytes: Some(target), ..Limits::default() }))
+                Ok((outcome, Aim::Bytes(target)))
             }
             Fault::Tokens => self.fit(messages, log),
         }
     }
 
     /// Shortens old results if the prompt cache has expired. Without a known window, nothing is changed.
-    fn shorten_aged(
-        &self,
-        messages: &mut [Message<'_>],
-    ) -> anyhow::Result<(TruncateOutcome, Limits)> {
+    fn shorten_aged(&self, messages: &mut [Message<'_>]) -> anyhow::Result<(TruncateOutcome, Aim)> {
         let Steps { args, beside, gauge, .. } = *self;
         let lifetime = args.cache.lifetime();
         let now = now()?;
         let is_cold = lifetime.is_some_and(|lifetime| cold::is_cold(messages, lifetime, now));
         let budget = if is_cold { args.budget.budget(&args.model, None)? } else { None };
         let outcome = budget.map(|it| shorten_aged(messages, beside, gauge, it.window));
-        Ok((outcome.unwrap_or_default(), Limits::default()))
+        Ok((outcome.unwrap_or_default(), Aim::Limits(None, None)))
     }
 
     /// Brings the request under the documented or learned limit in bytes, if it exceeds that, and then within its
@@ -74,7 +71,7 @@ impl Steps<'_> {
         &self,
         messages: &mut Vec<Message<'_>>,
         log: Log,
-    ) -> anyhow::Result<(TruncateOutcome, Limits)> {
+    ) -> anyhow::Result<(TruncateOutcome, Aim)> {
         let Steps { args, refused, beside, gauge } = *self;
         let now = bytes::of(Request { messages, ..beside });
         let limit = args.model.byte_limit()?.filter(|limit| !limit.fits(now));
@@ -83,8 +80,8 @@ impl Steps<'_> {
             Some(_) => args.budget.budget(&args.model, refused)?,
             None => Some(args.budget.known_budget(&args.model, refused)?),
         };
-        let limits = Limits { budget, bytes: limit.map(ByteLimit::most) };
-        let Some(budget) = budget else { return Ok((shrunk.unwrap_or_default(), limits)) };
+        let aim = Aim::Limits(budget, limit.map(ByteLimit::most));
+        let Some(budget) = budget else { return Ok((shrunk.unwrap_or_default(), aim)) };
         log.unused_count(gauge.unused());
         let own = &args.limits;
         let mut options = TruncateOptions::new(budget.window, own.max_fraction, budget.prompt());
@@ -96,6 +93,6 @@ impl Steps<'_> {
             Some(shrunk) => shrunk.then(fitted),
             None => fitted,
         };
-        Ok((outcome, limits))
+        Ok((outcome, aim))
     }
 }
