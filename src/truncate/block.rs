@@ -1,10 +1,14 @@
 //! The blocks that a refusal blames.
 //!
 //! If the refusal names a place, that block is to blame; for thinking, all thinking of its message. If that does not help, the
-//! rest of the message is suspected, and thinking elsewhere if the words blame it. Without a place, the words of the
-//! refusal decide whether thinking or images are suspected. Suspects are tried in groups, and each refusal leads to the
-//! next group that is not left out yet: the oldest images if there are too many; then what is new since the last reply, because the provider accepted the request
-//! before it, and media first. Old results are suspected only if it is certain that a block is to blame.
+//! rest of the message is suspected, and thinking elsewhere if the words blame it. If the words name media, and there are none
+//! at the place, the provider counts its messages differently, and the media near the place come first. Without a place, the
+//! words of the refusal decide whether thinking or images are suspected.
+//!
+//! Suspects are tried in groups, and each refusal leads to the next group that is not left out yet: the oldest images if there
+//! are too many; then what is new since the last reply, because the provider accepted the request before it, and media first.
+//! Old results are suspected only if it is certain that a block is to blame. Nothing is suspected if the provider says that calls
+//! and results do not fit together, because the line in place of a result still answers the call.
 
 use super::TruncateOutcome;
 use super::body;
@@ -22,6 +26,23 @@ const MEDIA: [&str; 4] = ["images", "pages", "documents", "media"];
 /// Words for too many, in lower case.
 const TOO_MANY: [&str; 6] =
     ["too many", "maximum of", "at most", "up to ", "more than", "number of"];
+
+/// Words for a single medium, in lower case.
+const MEDIUM: [&str; 6] = ["image", "picture", "photo", "document", "pdf", "base64"];
+/// The words of refusals of calls and results that do not fit together, in lower case: Anthropic's (public reports of 2025 and
+/// 2026), OpenAI's for chat completions and for Responses, Gemini's (two) and Mistral's.
+const PAIRS: [&str; 10] = [
+    "without `tool_result` blocks",
+    "unexpected `tool_use_id`",
+    "must have a corresponding `tool_",
+    "must be followed by tool messages",
+    "must be a response to a prece",
+    "no tool output found for",
+    "no tool call found for",
+    "number of function response parts",
+    "function call turn comes immediately after",
+    "number of function calls and responses",
+];
 
 /// Leaves out the first group of suspects that changes the request. `beside` is the rest of the request.
 pub fn leave_out(
@@ -61,7 +82,14 @@ fn groups(messages: &[Message<'_>], refused: &Refused) -> Vec<Vec<BlockPlace>> {
         true => thinking.into_iter().chain(media),
         false => media.into_iter().chain(thinking),
     };
-    let mut groups = vec![too_many(messages, &words), named, called.unwrap_or_default()];
+    if PAIRS.iter().any(|pair| words.contains(pair)) {
+        return Vec::new();
+    }
+    let mut groups = vec![too_many(messages, &words)];
+    if MEDIUM.iter().any(|medium| words.contains(medium)) && !has_media(messages, &named) {
+        groups.extend(media_near(messages, &refused.places));
+    }
+    groups.extend([named, called.unwrap_or_default()]);
     if !refused.places.is_empty() {
         // The rest of the messages that were named, and nothing else unless the words blame thinking.
         let around = |place: &RefusedPlace| named_message(messages, place.message);
@@ -114,6 +142,30 @@ fn named(messages: &[Message<'_>], place: RefusedPlace) -> Vec<BlockPlace> {
         },
         (None, Content::Blocks(_)) => named_message(messages, place.message),
     }
+}
+
+/// Returns true if one of the places is a medium or has one in it.
+fn has_media(messages: &[Message<'_>], places: &[BlockPlace]) -> bool {
+    let all = all(messages, 0, media);
+    let is_in = |place: &BlockPlace, medium: &BlockPlace| {
+        (place.message, place.block) == (medium.message, medium.block)
+            && place.part.is_none_or(|part| medium.part == Some(part))
+    };
+    places.iter().any(|place| all.iter().any(|medium| is_in(place, medium)))
+}
+
+/// Returns the media of the messages at the places and beside them, then all media. Providers count messages of their own, which
+/// may have been merged or split.
+fn media_near(messages: &[Message<'_>], places: &[RefusedPlace]) -> Vec<Vec<BlockPlace>> {
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let mut all = all(messages, 0, media);
+    let is_near = |medium: &BlockPlace| {
+        places.iter().any(|place| place.message.abs_diff(medium.message) <= 1)
+    };
+    let near = all.extract_if(.., |medium| is_near(medium)).collect();
+    vec![near, all]
 }
 
 /// Returns the blocks to blame if a refusal names a whole message: its images and documents, or else its thinking, its results or
@@ -254,6 +306,38 @@ mod tests {
         ] {
             let record = format!(r#"{{"class":"bad-request","fault":"block","places":{places}}}"#);
             assert_eq!(attempts(&record)[0], changed, "{places}");
+        }
+    }
+
+    #[test]
+    fn words_for_media_blame_media_if_there_are_none_at_the_place() {
+        let record = |message: &str| {
+            format!(
+                r#"{{"fault":"block","message":"{message}","places":[{{"message":1,"block":1}}]}}"#
+            )
+        };
+        // Those of the messages beside it, all others, and then the named block.
+        let attempts_of = attempts(&record("messages.1.content.1: image exceeds 5 MB maximum"));
+        assert_eq!(attempts_of[..3], [vec![0, 2], vec![4], vec![1]]);
+        let attempts_of = attempts(&record("messages.1.content.1: input is invalid"));
+        assert_eq!(attempts_of[0], vec![1]);
+    }
+
+    #[test]
+    fn nothing_is_suspected_if_calls_and_results_do_not_fit_together() {
+        for message in [
+            "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: c",
+            "messages.2.content.0: unexpected `tool_use_id` found in `tool_result` blocks: c",
+            "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'",
+            "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+            "No tool output found for function call c.",
+            "No tool call found for function call output with call_id c.",
+            "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
+            "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
+            "Not the same number of function calls and responses",
+        ] {
+            let record = format!(r#"{{"fault":"block","tool_use_id":"c","message":"{message}"}}"#);
+            assert_eq!(attempts(&record), [[0; 0]; 0], "{message}");
         }
     }
 

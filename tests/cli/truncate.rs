@@ -1,7 +1,7 @@
 //! claw-truncate shortens long results, either in the messages or by truncation records, until the request fits.
 
-use clawutils::shorten::HEAD_RATIO;
 use assert_cmd::assert::Assert;
+use clawutils::shorten::HEAD_RATIO;
 use predicates::str::contains;
 use serde_json::{Value, json};
 

@@ -102,6 +102,11 @@ fn wedges() -> Vec<Wedge> {
         ("an image without a place", shots(2, 4000), |body| {
             place(body, is_image).map(|_| refused("Could not process image"))
         }),
+        ("an image, counted differently", shots(2, 4000), |body| {
+            place(body, is_image).map(|_| {
+                refused("messages.1.content.0: image exceeds 5 MB maximum: 7340032 bytes > 5242880")
+            })
+        }),
         (
             "an image in a prompt",
             Conversation::new()
@@ -254,6 +259,38 @@ fn a_refusal_that_no_step_cures_is_not_repeated() {
         turn(&sandbox, &provider, "Hello?").assert().code(76);
         assert_eq!(provider.requests().len(), 1, "{message}");
     }
+}
+
+#[test]
+fn calls_and_results_that_do_not_fit_together_cost_no_second_call() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    provider.script(refused(
+        "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
+    ));
+    Conversation::new().user("Begin.").tool("done").assistant("I see.").append(&sandbox, "s.jsonl");
+    let told = turn(&sandbox, &provider, "What now?").assert().code(76);
+    let told = told.stderr_text();
+    assert_eq!(provider.requests().len(), 1, "{told}");
+    assert!(
+        told.contains("there is nothing to leave out that may cure the refusal; undo"),
+        "{told}"
+    );
+    assert!(!told.contains("steps are undone"), "{told}");
+}
+
+#[test]
+fn a_small_request_with_too_many_bytes_has_nothing_to_leave_out() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    provider.script(Step::error(413, "request_too_large", "Request exceeds the maximum size"));
+    Conversation::plain(1, 20).append(&sandbox, "s.jsonl");
+    let told = turn(&sandbox, &provider, "What now?").assert().code(4);
+    let told = told.stderr_text();
+    let said = "claw-truncate: nothing can be left out or shortened to save bytes: ";
+    let sizes = told.split_once(said).map(|(_, rest)| rest.lines().next().unwrap_or_default());
+    let sizes = sizes.unwrap_or_else(|| panic!("{told}")).split_once(" bytes, target ");
+    let (bytes, target) = sizes.unwrap_or_else(|| panic!("{told}"));
+    let number = |text: &str| text.parse::<u64>().unwrap_or_else(|_| panic!("{told}"));
+    assert!(number(bytes) > number(target) && !told.contains("refused can be left out"), "{told}");
 }
 
 #[test]
