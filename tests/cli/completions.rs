@@ -1,8 +1,8 @@
-//! The completions of bash, zsh and fish: they have the options and commands that `--help` shows, and complete the
+//! The completions of bash, zsh and fish: they have the options, values and commands that `--help` shows, and complete the
 //! names of sessions and the ids of records. `make completions` writes most of the completions.
 
 use regex::Regex;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -35,6 +35,25 @@ fn options_and_commands(help: &str) -> (BTreeSet<String>, Vec<String>) {
     (names, commands.filter(|name| name != "help").collect())
 }
 
+/// Returns the values of each option whose values a help text lists, separated by spaces.
+fn values(help: &str) -> BTreeMap<String, String> {
+    let option = Regex::new(r"^ {2,6}(?:-\w, )?(--[\w-]+)").expect("a pattern");
+    let value = Regex::new(r"^ +- ([\w-]+)(?::|$)").expect("a pattern");
+    let list = Regex::new(r"\[possible values: ([^\]]+)\]").expect("a pattern");
+    let (mut all, mut name) = (BTreeMap::<String, Vec<String>>::new(), String::new());
+    for line in help.lines() {
+        if let Some(found) = option.captures(line) {
+            name = found[1].to_owned();
+        }
+        let listed = list.captures(line).map(|found| found[1].replace(", ", " "));
+        let listed = listed.or_else(|| value.captures(line).map(|found| found[1].to_owned()));
+        listed.into_iter().for_each(|word| all.entry(name.clone()).or_default().push(word));
+    }
+    // Operands come first, and have no name here.
+    all.remove("");
+    all.into_iter().map(|(name, words)| (name, words.join(" "))).collect()
+}
+
 /// Returns the first group of each match of `pattern` in `text`.
 fn found(pattern: &str, text: &str) -> BTreeSet<String> {
     let pattern = Regex::new(pattern).expect("a pattern");
@@ -43,23 +62,45 @@ fn found(pattern: &str, text: &str) -> BTreeSet<String> {
 
 #[test]
 fn completions_have_the_options_and_commands_of_help() {
-    let mut checked = 0;
+    let (mut checked, mut compared) = (0, 0);
     for program in programs().iter().filter(|program| can_run(program) && *program != BY_HAND) {
         let help = |words: &[&str]| {
             let run = Sandbox::new().cmd(program).args(words).arg("--help").assert();
-            options_and_commands(&run.success().stdout_text())
+            run.success().stdout_text()
         };
+        let others = [
+            completions("zsh", &format!("_{program}")),
+            completions("fish", &format!("{program}.fish")),
+        ];
         let bash = completions("bash", program);
-        let (mut all, commands) = help(&[]);
+        let (mut all, commands) = options_and_commands(&help(&[]));
         let names = [""].into_iter().chain(commands.iter().map(String::as_str));
         for name in names.clone() {
-            let (options, _) = help(&if name.is_empty() { vec![] } else { vec![name] });
+            let help = help(&if name.is_empty() { vec![] } else { vec![name] });
+            let (options, _) = options_and_commands(&help);
             let case = bash.split_once(&format!("\t\t'{name}')\n")).map_or("", |(_, case)| case);
             let case = case.split("\t\t\t;;\n").next().unwrap_or_default();
             let completed = found(r"options='([^']*)'", case);
             let completed = completed.iter().flat_map(|line| line.split(' ').map(str::to_owned));
             let completed: BTreeSet<_> = completed.collect();
             assert_eq!(completed, options, "{program} {name}, bash: run make completions");
+            for (option, values) in values(&help) {
+                let row = format!(r"{option}(?: \| [^)]*)?\) kind='words ([^']*)'");
+                let completed: Vec<_> = found(&row, case).into_iter().collect();
+                assert_eq!(
+                    completed,
+                    [&*values],
+                    "{program} {name} {option}: run make completions"
+                );
+                for (value, text) in
+                    values.split(' ').flat_map(|it| others.iter().map(move |text| (it, text)))
+                {
+                    let is_there =
+                        !found(&format!(r#"["( (\n\t]({value})(?:[\\\t ")]|$)"#), text).is_empty();
+                    assert!(is_there, "{program} {name} {option} {value}: run make completions");
+                }
+                compared += 1;
+            }
             all.extend(options);
             checked += 1;
         }
@@ -89,7 +130,7 @@ fn completions_have_the_options_and_commands_of_help() {
             assert!(fish.contains(&format!("-a \"{command}\"")), "{program} {command}, fish");
         }
     }
-    assert!(checked > 20, "only {checked} helps");
+    assert!(checked > 20 && compared > 30, "{checked} helps, {compared} lists of values");
 }
 
 /// Loads the completions in bash, and prints the replies for each line on standard input. A line ends at the word to
