@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::provider::cache::Totals;
 use crate::common::provider::{FakeProvider, Step};
-use crate::common::wire::{Front, Proxy, Signer};
+use crate::common::tls::{Front, Proxy, Signer};
 use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::exec::tools;
 

@@ -5,7 +5,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 
 use crate::common::provider::{FakeProvider, MESSAGES, MODEL, Step};
-use crate::common::wire::{Front, Identity, Proxy, Signer, own_address};
+use crate::common::tls::{Front, Identity, Proxy, Signer, own_address};
 use crate::common::{AssertExt, Cmd, Sandbox};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";

@@ -25,7 +25,7 @@ pub mod shapes;
 #[cfg(feature = "http")]
 pub mod strict;
 #[cfg(feature = "http")]
-pub mod wire;
+pub mod tls;
 
 use std::env;
 use std::ffi::OsStr;

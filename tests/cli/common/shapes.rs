@@ -42,7 +42,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// All shapes.
+    /// All shapes. They are those of the fake provider; `protocols.rs` tests the others.
     pub const ALL: [Shape; 3] = [Shape::Anthropic, Shape::OpenAi, Shape::Ollama];
 
     /// Returns the shape of a path. Unknown paths are treated as the Messages API.
