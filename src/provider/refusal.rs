@@ -15,12 +15,14 @@
 //!    failure is an overflow, see [`Failure::limit`]; otherwise it is a rate limit.
 //! 3. The structured type or code: billing, keys and throttling first, then overflow, then the others. At 429, only the
 //!    types for billing and overload are considered, so a 429 is never an overflow by its code.
-//! 4. The rows that the user added to the failure table, at every status except 401, 402, 403 and 429.
+//! 4. The rows that the user added to the failure table, at every status except 401, 402, 403 and 429. They also match short
+//!    plain text and the title of a page.
 //! 5. The text of the message, at 400, 413, 422 and 4xx statuses without a specific meaning, and for an error inside a
 //!    2xx. At 413 and 5xx, only messages about throttling, the account and the window are considered, at 429 those about
 //!    an account without credit, and at 503 also those about a busy server.
 //! 6. What the message says, if no row knows it: words for a thing that has a size, words for too much, and numbers. It
-//!    applies at the statuses of step 5 except 429 and 5xx other than 500, and its result is [`Certainty::Likely`].
+//!    applies at the 4xx statuses of step 5 except 429, and at 500 and 501 without `retry-after`. Its result is
+//!    [`Certainty::Likely`].
 //! 7. The status.
 //!
 //! The guard does not act on the class, but on the [`Fault`]: too many tokens, too many bytes, or a block that the provider
@@ -39,14 +41,14 @@
 //! non-empty string: `error.metadata.raw`, `error.message`, `error`, `errors[0].message`, `message`, `detail`, the
 //! whole body. That text may itself be a JSON error, after a prefix that a gateway adds (Ollama, OpenRouter) or
 //! written as a Python `b'...'` literal or dictionary (LiteLLM). Then the inner error is used, up to a few levels
-//! deep. If the body is a stream, its first error event is used.
+//! deep. If the body is a list (Gemini), its first element is used, and if it is a stream, its first error event.
 //!
 //! An error may quote the request or the model's output. Therefore text decides only at the beginning of the message,
 //! where the words are the provider's own; JSON later in the message is treated as a quotation.
 //!
-//! A body that is not JSON, and an object without any of these members, is never looked up in the table. Short plain
-//! text, the title of a page, and members with other names count only as evidence (step 6). An empty body is
-//! classified by its status and by [`Failure::weigh`].
+//! A body that is not JSON, and an object without any of these members, is never looked up in the built-in table. Short plain
+//! text, the title of a page, and members with other names count only for the user's rows (step 4) and as evidence (step 6).
+//! An empty body is classified by its status and by [`Failure::weigh`].
 
 use jiff::fmt::rfc2822::DateTimeParser;
 

@@ -18,9 +18,9 @@ use super::text::Numbers;
 pub(super) use numbers::Found;
 use sentence::{Words, fold};
 use words::{
-    BODY, BYTES, CONTENT, CONTEXT, LENGTH, LIMIT, MEDIA, NOT_TAKEN, OTHER, OUTPUT, PARAMETER,
-    PROMPT, RATE, REQUEST, REQUESTS, SETTING, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, TOKENS,
-    TOO_LITTLE, TOO_LONG, TOO_MUCH, UNRELATED, WHOLE,
+    BODY, BYTES, CONTEXT, LENGTH, LIMIT, MEDIA, NOT_TAKEN, OTHER, OUTPUT, PARAMETER, PROMPT, RATE,
+    REQUEST, REQUESTS, SETTING, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, SUSPECT, TOKENS, TOO_LITTLE,
+    TOO_LONG, TOO_MUCH, UNRELATED, WHOLE,
 };
 
 /// The number of bytes of a message that are read. Providers state what is wrong at the beginning.
@@ -96,10 +96,10 @@ pub(super) fn bytes(text: &str) -> Found {
     numbers::bytes(&own_words(text))
 }
 
-/// Returns the word of a message that names a kind of content: an image, a document, thinking, a tool call.
-pub(super) fn content(text: &str) -> Option<&'static str> {
+/// Returns the word of a message that makes a block of the request suspect.
+pub(super) fn suspect_block(text: &str) -> Option<&'static str> {
     let own = own_words(text);
-    Words::of(&own).find(CONTENT)
+    Words::of(&own).find(SUSPECT)
 }
 
 /// Returns the word of a message that names media.

@@ -31,7 +31,7 @@ pub(super) fn find(verdict: &Verdict<'_>, places: &[WirePlace], text: &str) -> F
         }
         // A place in the definition of a tool is not part of a message.
         (FailureClass::BadRequest, None) if places.is_empty() && !evidence::is_unrelated(text) => {
-            evidence::content(text)
+            evidence::suspect_block(text)
         }
         (FailureClass::NotFound, None) => evidence::media(text),
         _ => None,

@@ -78,3 +78,26 @@ fn numbers(found: &Captures<'_>) -> Numbers {
         ..Numbers::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::refusal::Failure;
+
+    #[test]
+    fn a_row_matches_the_title_of_a_page_and_plain_text() {
+        let rows = Rows::read("rows", "overflow Proxy limit (?<limit>[0-9]+)").unwrap();
+        let page = "<html><head><title>Proxy limit 8000</title></head></html>";
+        for body in [page, "Proxy limit 8000", r#"{"error":{"message":"Proxy limit 8000"}}"#] {
+            for status in [400, 413, 502] {
+                let failure = Failure::classify(status, &|_| None, body.as_bytes(), 0.0, &rows);
+                let found = (failure.class, &*failure.rule, failure.limit);
+                assert_eq!(
+                    found,
+                    (FailureClass::Overflow, "rows:1", Some(8000)),
+                    "{status} {body}"
+                );
+            }
+        }
+    }
+}

@@ -111,7 +111,7 @@ pub(super) fn decide<'a>(
     let text = answer.text.as_deref().unwrap_or_default();
     by_ceiling(status, text)
         .or_else(|| by_kind(status, answer))
-        .or_else(|| by_row(status, text, rows))
+        .or_else(|| by_row(status, answer.own_text().unwrap_or_default(), rows))
         .or_else(|| by_text(status, text))
         .or_else(|| by_evidence(status, answer, has_retry_after))
         .unwrap_or_else(|| by_status(status, has_retry_after))
@@ -196,6 +196,11 @@ fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     Some(Verdict { found, states_window, ..Verdict::new(class, rule.name) })
 }
 
+/// Returns true for a status of the client's mistakes that has no meaning of its own.
+fn is_general(status: u16) -> bool {
+    matches!(status, 400 | 405..=407 | 410..=428 | 430..=498)
+}
+
 /// Returns the families of rules that apply at a status, apart from [`TextFamily::Ceiling`].
 fn families(status: Option<u16>) -> &'static [TextFamily] {
     use TextFamily::{Account, Busy, Key, Output, Quota, Shape, Size, Throttle, Window};
@@ -204,10 +209,10 @@ fn families(status: Option<u16>) -> &'static [TextFamily] {
         Some(429) => &[Account],
         // A gateway may report a refusal of the provider as an error of its own.
         Some(503) => &[Busy, Account, Window],
-        Some(401..=404 | 408 | 409 | 499 | 529) => &[],
+        Some(529) => &[],
         Some(500..=599) => &[Throttle, Account, Window],
-        None | Some(400..=499) => &[Throttle, Account, Quota, Key, Shape, Size, Window, Output],
-        Some(_) => &[],
+        Some(status) if !is_general(status) => &[],
+        None | Some(_) => &[Throttle, Account, Quota, Key, Shape, Size, Window, Output],
     }
 }
 
@@ -218,9 +223,9 @@ fn by_evidence(
     has_retry_after: bool,
 ) -> Option<Verdict<'static>> {
     let applies = match status {
-        None | Some(400 | 405..=407 | 410..=428 | 430..=498) => true,
+        None => true,
         Some(500 | 501) => !has_retry_after,
-        _ => false,
+        Some(status) => is_general(status),
     };
     let text = answer.own_text().filter(|_| applies)?;
     judged(status, text).or_else(|| media_not_taken(status, text))

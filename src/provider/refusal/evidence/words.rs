@@ -230,9 +230,10 @@ pub(super) const BYTES: &[&str] = &[
     "바이트*",
 ];
 
-/// Words for content of the request that a provider may reject block by block.
+/// Words that make a block suspect in a refusal that nothing else explains: kinds of blocks, but also messages and content as
+/// such. They are many on purpose: a wrong suspicion costs one more call, and its step is undone; a missed one ends the session.
 #[rustfmt::skip]
-pub(super) const CONTENT: &[&str] = &[
+pub(super) const SUSPECT: &[&str] = &[
     "image*", "media type", "media", "base64", "pdf", "document*", "attachment*", "thinking", "redacted thinking", "signature*", "thought signature*", "tool use*", "tool result*", "tool call*", "tool call id", "tool use id", "function call*", "function response*", "text content", "content block*",
     "content", "message*", "surrogate*", "utf 8", "unicode", "video*", "audio", "cache control", "mime", "mime type",
     "图片", "图像", "消息", "画像", "メッセージ", "이미지*", "메시지*", "bild*", "nachricht*", "imagen*", "mensaje*", "mensage*", "изображени*", "сообщени*",
