@@ -1,4 +1,5 @@
-//! The frames of Amazon's event streams, in which Bedrock sends the events of a streaming answer.
+//! The frames of Amazon's event streams, in which Bedrock's `InvokeModelWithResponseStream` sends the events of a streaming
+//! answer. The frames of its `ConverseStream` have other payloads; they are errors.
 //!
 //! A frame begins with its length and has headers and a payload. That of an event is `{"bytes": "..."}`, where the bytes are the
 //! event in base64; that of an exception has a message (`InvokeModelWithResponseStream` in Amazon's reference, and
@@ -13,6 +14,11 @@ use base64::engine::general_purpose::STANDARD;
 
 /// The length of the number at the beginning of a frame.
 const LENGTH: usize = 4;
+
+/// The event that may come before all others, and says nothing.
+const INITIAL: &str = "initial-response";
+/// The longest name of an event that is shown, in characters.
+const LONGEST_NAME: usize = 40;
 
 /// Removes the first frame from `bytes` and returns its event; `None` if the frame is not whole yet. A frame that is damaged
 /// is an error event, and ends the stream.
@@ -43,8 +49,41 @@ fn event(mut frame: &[u8]) -> Option<StreamEvent> {
         let data = Members::of_type("error").object("error", error).into_json();
         return Some(StreamEvent { name: "error".to_owned(), data });
     }
-    let bytes = Object::parse(payload).ok()?.string("bytes").map(|text| STANDARD.decode(&*text));
-    // Other events have no bytes.
-    let data = bytes.map_or(Some(Vec::new()), Result::ok)?;
-    Some(StreamEvent { name: String::new(), data: String::from_utf8(data).ok()? })
+    let kind = header(":event-type").unwrap_or_default();
+    let data = match Object::parse(payload).ok()?.string("bytes") {
+        Some(text) => String::from_utf8(STANDARD.decode(&*text).ok()?).ok()?,
+        None if kind == INITIAL => String::new(),
+        None => format!("a frame with the event '{}', which is unknown", bounded(&kind)),
+    };
+    Some(StreamEvent { name: String::new(), data })
+}
+
+/// Returns the beginning of the name of an event.
+fn bounded(name: &str) -> String {
+    name.chars().take(LONGEST_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_of_another_operation_is_an_error_that_names_it() {
+        // Each has the header `:event-type`, and JSON.
+        for (frame, expected) in [
+            // chunk: {"bytes":"e30="}
+            ("AAAANAAAABQrWRVSCzpldmVudC10eXBlBwAFY2h1bmt7ImJ5dGVzIjoiZTMwPSJ9V24+QQ==", "{}"),
+            // initial-response: {}
+            ("AAAAMQAAAB90a0OqCzpldmVudC10eXBlBwAQaW5pdGlhbC1yZXNwb25zZXt9XQPltQ==", ""),
+            // contentBlockDelta: {"delta":{"text":"a"}}
+            (
+                "AAAARgAAACCJ/1JICzpldmVudC10eXBlBwARY29udGVudEJsb2NrRGVsdGF7ImRlbHRhIjp7InRleHQiOiJhIn19UZKL+g==",
+                "a frame with the event 'contentBlockDelta', which is unknown",
+            ),
+        ] {
+            let mut bytes = STANDARD.decode(frame).unwrap();
+            assert_eq!(next(&mut bytes).map(|event| event.data).as_deref(), Some(expected));
+            assert!(bytes.is_empty());
+        }
+    }
 }
