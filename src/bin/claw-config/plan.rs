@@ -46,7 +46,12 @@ fn steps(args: &Turn, has_limit: bool, ask_window: bool) -> Vec<Step> {
         prompt(args, &session),
         step(
             settings.turn.proactive && has_limit,
-            "if the estimate reaches the window less the reserve (status 3), summarise before the call; if the bytes reach their limit (status 4), leave images out",
+            "before the first call, if the prompt cache has expired: shorten old results",
+            format!("{rebuild} | claw-truncate --if-cold --record | {append}"),
+        ),
+        step(
+            settings.turn.proactive && has_limit,
+            "if the estimate reaches the window less the reserve (status 3) or a cut pays (status 5), summarise before the call; if the bytes reach their limit (status 4), leave images out",
             format!("{rebuild} | claw-estimate --check"),
         ),
         step(
@@ -63,6 +68,11 @@ fn steps(args: &Turn, has_limit: bool, ask_window: bool) -> Vec<Step> {
             settings.turn.guard,
             "if that is not enough: summarise the old part, and call again",
             format!("{rebuild} | claw-compact --record | {append}"),
+        ),
+        step(
+            settings.turn.guard,
+            "if a block is still refused (status 76): undo each of these steps",
+            format!("claw-rebuild --undo cut -- {session} | {append}"),
         ),
         step(
             settings.request.tools.is_some(),
