@@ -22,7 +22,8 @@ pub enum Exit {
     Overflow = 3,
     /// 4: the request is too large in bytes.
     TooLarge = 4,
-    /// 5: compaction would save nothing, or cannot reach the budget.
+    /// 5: compaction would save nothing, or cannot reach the budget. A check that the request fits (`claw-estimate --check`) ends
+    /// with it in the opposite case: a cut is not needed, but pays.
     NoGain = 5,
     /// 6: the answer was cut off.
     CutOff = 6,

@@ -39,7 +39,7 @@ pub mod input; // named inputs that can be read from any offset; bytes → lines
 pub mod injected; // text of programs in the messages of the user
 pub mod hosted; // what the tools of providers did, as text
 pub mod record; // lines → records
-pub mod shorten; // the text of a shortened tool result
+pub mod shorten; // the text of a shortened tool result; `truncate` decides which are shortened, and how much
 pub mod redact; // secrets removed from records before they are written
 pub mod usage; // the tokens that providers counted, and the prices of a model
 pub mod dialect; // transcripts of other programs
@@ -50,7 +50,7 @@ pub mod lint; // a transcript → findings
 pub mod repair; // a session of another program → the edits that make it usable again
 pub mod estimate; // messages → tokens; the only module that counts them
 pub mod cost; // the prices of models, the bill for calls, and the moment at which a cut pays
-pub mod truncate; // messages → smaller messages, by shortening tool results
+pub mod truncate; // messages → smaller messages: which results are shortened, and what is left out
 pub mod compact; // messages → a cut, a summary request, and messages with the summary in place of the old ones
 pub mod guard; // a refusal → the stage that may cure it
 pub mod checkpoint; // messages → a request for an early summary when one is due, and its reply → a record
