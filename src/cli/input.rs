@@ -8,7 +8,6 @@ use crate::input::Input;
 use crate::messages::{self, Message};
 use anyhow::Context;
 use rustix::fs::OFlags;
-use std::fmt::Display;
 use std::fs::File;
 use std::io::{IoSlice, IsTerminal, Read, StdinLock, Stdout, Write};
 use std::path::{Path, PathBuf};
@@ -263,13 +262,11 @@ impl Output {
     ///
     /// # Errors
     /// As [`Output::finish`].
-    pub fn lines(lines: impl IntoIterator<Item: Display>) -> anyhow::Result<Exit> {
+    pub fn lines(lines: impl IntoIterator<Item: std::fmt::Display>) -> anyhow::Result<Exit> {
         let mut out = Output::open();
-        for line in lines {
-            writeln!(out, "{line}").context("cannot write '<stdout>'")?;
-        }
-        out.finish()?;
-        Ok(Exit::Done)
+        let written = lines.into_iter().try_for_each(|line| writeln!(out, "{line}"));
+        written.context("cannot write '<stdout>'")?;
+        out.finish().map(|()| Exit::Done)
     }
 
     /// Writes the rest of the buffer. The output is complete only if this succeeds.

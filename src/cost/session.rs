@@ -252,8 +252,9 @@ mod tests {
 
     #[test]
     fn each_request_is_paid_by_the_part_that_is_still_cached() {
-        let (call, cut, shorten): (fn(&mut Run<'_>), fn(&mut Run<'_>), fn(&mut Run<'_>)) =
-            (Run::call, |run| assert!(run.cut()), Run::shorten);
+        type Act = fn(&mut Run<'_>);
+        let [call, cut, shorten]: [Act; 3] =
+            [|run| run.call(), |run| assert!(run.cut()), |run| run.shorten()];
         let mut run = Run::new(&STEPS, &TERMS);
         assert_eq!(run.tokens, 2000);
         // The size of the next request afterwards, and the tokens paid: as input, read from the cache and written to it.

@@ -106,7 +106,7 @@ fn audit_26_an_invalid_command_line_is_reported_in_one_line() {
         Row("claw-estimate --method fast m.jsonl", 2, "claw-estimate: invalid value 'fast' for --method: use script, chars4 or exact"),
         Row("claw-truncate --window 8000 --max-fraction 30% m.jsonl", 2, "claw-truncate: invalid value '30%' for --max-fraction: not a share from 0 to 1; write 0.3 for 30 %"),
         Row("claw-compact --fallback remote m.jsonl", 2, "claw-compact: invalid value 'remote' for --fallback: use local"),
-        Row("claw-compact --via gpt-5 m.jsonl", 2, "claw-compact: invalid value 'gpt-5' for --via: use main, provider, offline or PROVIDER:MODEL with anthropic, openai, gemini or ollama"),
+        Row("claw-compact --via gpt-5 m.jsonl", 2, "claw-compact: invalid value 'gpt-5' for --via: use main, provider or PROVIDER:MODEL with anthropic, openai, gemini, ollama or offline"),
         Row("claw-checkpoint --percents 0,50 m.jsonl", 2, "claw-checkpoint: invalid value '0' for --checkpoint-percents: not a percentage; use numbers from 1 to 100"),
         Row("claw-check --format xml s.jsonl", 2, "claw-check: unexpected argument '--format'; …"),
         Row("claw-show --format pdf s.jsonl", 2, "claw-show: invalid value 'pdf' for --format: use text, markdown or html"),

@@ -446,7 +446,7 @@ fn m7_a_model_of_another_provider_must_be_named() {
         ("openai:", "no model; write openai:MODEL"),
         (
             "nobody:x",
-            "use main, provider, offline or PROVIDER:MODEL with anthropic, openai, gemini or ollama",
+            "use main, provider or PROVIDER:MODEL with anthropic, openai, gemini, ollama or offline",
         ),
     ] {
         compact(&sandbox, &["--via", via]).code(2).stdout("").stderr(contains(why));

@@ -61,9 +61,8 @@ pub fn via(text: &str) -> Result<Via, String> {
     }
     let (provider, model) = text.split_once(':').map_or((text, None), |(p, m)| (p, Some(m)));
     let provider = Provider::from_str(provider, false).map_err(|_| {
-        let others = Provider::value_variants().iter().filter(|other| !other.is_offline());
-        let others: Vec<_> = others.map(|other| other.name()).collect();
-        format!("use main, provider, offline or PROVIDER:MODEL with {}", one_of(&others))
+        let names: Vec<_> = Provider::value_variants().iter().map(|it| it.name()).collect();
+        format!("use main, provider or PROVIDER:MODEL with {}", one_of(&names))
     })?;
     let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
     // The environment variables that name a model are for the conversation's model, so they give no default here.
