@@ -216,6 +216,11 @@ mod tests {
         let pdf = encoded::encode(b"%PDF-1.4\nstartxref\n0\n%%EOF");
         let secret = encoded::encode(b"%PDF-1.4\ntrailer <</Encrypt 5 0 R>>\nstartxref\n0\n%%EOF");
         let wide = encoded::encode(&picture(Kind::Png, 2500, 5));
+        let of = |kind| encoded::encode(&picture(kind, 30, 20));
+        let pages = |count: u64| {
+            let tree = format!("%PDF-1.4\n<</Type /Pages /Count {count}>>\nstartxref\n0\n%%EOF");
+            block("document", "application/pdf", &encoded::encode(tree.as_bytes()))
+        };
         for (block, expected) in [
             (block("image", "image/png", &text), "fine"),
             (block("image", "image/jpeg", &text), "it is PNG, not 'image/jpeg'"),
@@ -239,6 +244,12 @@ mod tests {
             (block("image", "image/png", ""), "it is empty"),
             (block("image", "image/png", "?"), "it is not base64"),
             (block("image", "image/png", "aGVsbG8="), "it is text, which is not accepted"),
+            (block("image", "image/png", &of(Kind::Jpeg)), "it is JPEG, not 'image/png'"),
+            (block("image", "image/png", &of(Kind::Gif)), "it is GIF, not 'image/png'"),
+            (block("image", "image/png", &of(Kind::Webp)), "it is WebP, not 'image/png'"),
+            (block("document", "image/png", &pdf), "it is PDF, not 'image/png'"),
+            (pages(600), "fine"),
+            (pages(601), "it has 601 pages, more than 600"),
             (block("document", "application/pdf", &pdf), "fine"),
             (block("image", "application/pdf", &pdf), "it is PDF, not image"),
             (block("document", "application/pdf", &secret), "it is encrypted"),

@@ -54,6 +54,7 @@ mod tests {
             ("1st", "tool1st_"),
             ("-a", "tool-a_"),
             (&"x".repeat(65), "xxxx"),
+            (&"1".repeat(65), "tool1111"),
         ] {
             let fitted = fit(name);
             assert!(fitted.starts_with(begin) && fits(&fitted), "{name}: {fitted}");

@@ -248,6 +248,7 @@ mod tests {
         let blank = r#"{"type":"text","text":" "}"#;
         let unsigned = r#"{"type":"thinking","thinking":"t"}"#;
         let odd = CALL.replace(r#""c""#, r#""c c""#);
+        let misnamed = CALL.replace(r#""f""#, r#""f f""#);
         let (call, result) = (("assistant", &[CALL][..]), ("user", &[RESULT][..]));
         for (messages, rules) in [
             (&[][..], &["no-messages"][..]),
@@ -268,6 +269,7 @@ mod tests {
             (&[user, call, ("user", &[TEXT, RESULT])], &["results-first"]),
             (&[("user", &[CALL])], &["call-role", "open-call"]),
             (&[user, ("assistant", &[&odd]), user], &["call-id", "open-call"]),
+            (&[user, ("assistant", &[&misnamed]), result], &["call-form"]),
             (&[user, call, result, call, result], &["duplicate-call"]),
             (&[user, call], &["open-call"]),
             (&[user, call, user], &["open-call"]),
@@ -307,16 +309,22 @@ mod tests {
     #[test]
     fn messages_are_unfinished_if_further_records_can_complete_them() {
         let (user, call) = (("user", &[TEXT][..]), ("assistant", &[CALL][..]));
-        for (messages, is_unfinished) in [
-            (&[][..], true),
-            (&[user, ("assistant", &[TEXT])], true),
-            (&[user, call], true),
-            (&[user, call, user], false),
-            (&[user, user], false),
+        for (messages, advice) in [
+            (&[][..], Some("append a prompt first")),
+            (&[user, ("assistant", &[TEXT])], Some("append a prompt first")),
+            (&[user, call], Some("append its result, for example from claw-exec")),
+            (&[user, call, user], None),
+            (&[user, user], None),
         ] {
             let text = conversation(messages);
             let messages = crate::messages::read("t", text.as_bytes()).unwrap();
-            assert_eq!(violations(&messages)[0].unfinished, is_unfinished, "{text}");
+            assert_eq!(violations(&messages)[0].unfinished, advice.is_some(), "{text}");
+            let problem = format!("{:#}", check_ready(&messages).unwrap_err());
+            let advice = advice.unwrap_or("use the messages that claw-rebuild writes");
+            assert!(
+                problem.starts_with("not ready to send: ") && problem.ends_with(advice),
+                "{problem}"
+            );
         }
     }
 }
