@@ -118,6 +118,7 @@ mod tests {
             let text = encode(&bytes);
             let encoded = Encoded::new(&text).unwrap();
             assert_eq!((encoded.len(), encoded.decode()), (bytes.len(), bytes.clone()));
+            assert_eq!(encoded.is_empty(), bytes.is_empty());
             for at in 0..22 {
                 for count in [0, 1, 2, 3, 4, 7, 100, usize::MAX] {
                     let expected: Vec<u8> = bytes.iter().skip(at).take(count).copied().collect();
@@ -140,6 +141,13 @@ mod tests {
             ("eHg=eHg=", None),
             ("https://example.org/a.png", None),
             ("é", None),
+            // The neighbours of the letters and digits.
+            ("@AAA", None),
+            ("[AAA", None),
+            ("`AAA", None),
+            ("{AAA", None),
+            (".AAA", None),
+            (":AAA", None),
         ] {
             assert_eq!(Encoded::new(text), None, "{text}");
             assert_eq!(clean(text).as_deref(), cleaned, "{text}");

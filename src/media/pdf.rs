@@ -125,6 +125,10 @@ mod tests {
         assert_eq!(check(&file(&[tree, &page.repeat(3)].concat(), "/Root 1 0 R")), Ok(Some(3)));
         assert_eq!(check(&file(tree, "/Root 1 0 R")), Ok(Some(3)));
         assert_eq!(check(&file("", "/Root 1 0 R")), Ok(None));
+        // Other objects have a count, or a name that begins in the same way.
+        let outlines = "3 0 obj <</Type /Outlines /Count 9>> endobj\n";
+        let label = "5 0 obj <</Type /PageLabel /S /D>> endobj\n";
+        assert_eq!(check(&file(&[outlines, tree, label].concat(), "/Root 1 0 R")), Ok(Some(3)));
         let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(page.repeat(120).as_bytes()).unwrap();
         let mut whole =
@@ -140,6 +144,10 @@ mod tests {
         assert_eq!(check(&whole), Ok(None));
         assert_eq!(check(b"hello"), Err("is no PDF".to_owned()));
         assert_eq!(check(&whole[..60]), Err("ends too early".to_owned()));
+        // One of the two words at the end is enough.
+        for end in ["startxref\n9\n", "%%EOF\n"] {
+            assert_eq!(check(format!("%PDF-1.4\n{end}").as_bytes()), Ok(None), "{end}");
+        }
         let secret = file("", "/Encrypt 9 0 R");
         assert_eq!(check(&secret), Err("is encrypted".to_owned()));
     }

@@ -193,6 +193,21 @@ mod tests {
     }
 
     #[test]
+    fn a_header_of_another_form_has_no_size() {
+        let lossy = webp(b"VP8 ", b"\x30\x01\0\x9D\x01\x2B\x40\x01\xF0\0");
+        let lossless = webp(b"VP8L", b"\x2E\x3F\xC1\x3B\0\0\0\0\0\0");
+        // What follows the end of the image, or begins its data, is no frame.
+        let frame = b"\0\x02\xFF\xC0\0\x11\x08\0\x09\0\x09";
+        let [ended, scanned] =
+            [0xD9, 0xDA].map(|it| [&[0xFF, 0xD8, 0xFF, it], &frame[..]].concat());
+        let flat = jpeg(0, 480, 0xC0);
+        let narrow = jpeg(640, 0, 0xC0);
+        for file in [lossy, lossless, ended, scanned, flat, narrow, png(0, 9), png(9, 0)] {
+            assert_eq!(size(&encode(&file)), None, "{:?}", file.len());
+        }
+    }
+
+    #[test]
     fn line_breaks_a_data_prefix_and_the_other_alphabet_are_read() {
         let plain = encode(&png(320, 240));
         let broken: Vec<&str> = (0..plain.len()).step_by(4).map(|i| &plain[i..i + 4]).collect();

@@ -70,7 +70,7 @@ fn jpeg_is_whole(image: Encoded<'_>) -> bool {
     let has_end =
         |from: usize| memchr::memmem::rfind(&image.read(from, usize::MAX), b"\xFF\xD9").is_some();
     let tail = image.len().saturating_sub(TAIL);
-    has_end(tail) || tail > 0 && has_end(0)
+    has_end(tail) || has_end(0)
 }
 
 /// Looks for the byte at the end of a GIF; some programs append zeros.
