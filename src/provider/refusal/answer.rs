@@ -67,7 +67,7 @@ impl ErrorBody {
                 answer.other_text = plain_message(body);
                 // A gateway may send an SDK's text, which ends in the provider's answer.
                 if let Some(inner) = answer.other_text.as_deref().and_then(embedded) {
-                    answer.open(&inner, NESTING - 1);
+                    answer.open(&inner, NESTING);
                 }
             }
         }

@@ -334,6 +334,8 @@ mod tests {
             (400, "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions. Please use /v1/responses instead."),
             (400, "messages.3.content.0: unexpected tool_use_id"),
             (400, "Could not process image"),
+            (400, "temperature is not supported with this model"),
+            (400, "Could not process the output of the tool"),
             (503, "the tool server cannot be reached"),
         ] {
             assert!(!refused(status, message), "{status} {message}");
@@ -400,13 +402,15 @@ mod tests {
 
     #[test]
     fn a_refusal_applies_to_its_model_and_endpoint_for_a_month() {
-        let text = "torn{\n".to_owned() + &Feature::Calls.line(None, "a", "m", 5.0);
+        let then = 1_767_225_600.0;
+        let text = "torn{\n".to_owned() + &Feature::Calls.line(None, "a", "m", then);
         let found = |endpoint: &str, model: &str, now: f64| {
             let known = set("calls").known(&text, |other| other == endpoint, model, now);
             known == set("calls")
         };
-        assert!(found("a", "m", 6.0));
-        assert!(!found("b", "m", 6.0) && !found("a", "n", 6.0) && !found("a", "m", 6.0 + LIFETIME));
+        assert!(found("a", "m", then + 1.0) && found("a", "m", then + LIFETIME));
+        assert!(!found("b", "m", then) && !found("a", "n", then));
+        assert!(!found("a", "m", then + LIFETIME + 1.0));
     }
 
     #[test]

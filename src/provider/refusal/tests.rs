@@ -1,4 +1,5 @@
 use super::code::CODES;
+use super::place::Place;
 use super::text::TextFamily;
 use super::verdict::STATUSES;
 use super::*;
@@ -288,6 +289,28 @@ fn audit_11_a_users_row_gives_a_stated_window_only_if_it_matches_the_providers_o
         let failure = Failure::classify(400, &|_| None, error(text).as_bytes(), NOW, &rows);
         assert_eq!((failure.limit, failure.stated_window), (Some(8000), window), "{text}");
     }
+}
+
+#[test]
+fn a_users_row_gives_its_numbers_and_is_named_after_its_line() {
+    let text = r"# mine
+
+overflow (?<actual>\d+) of (?<limit>\d+), (?<output>\d+) out, at most (?<cap>\d+)";
+    let rows = Rows::read("rows", text).unwrap();
+    let body = error("9000 of 8000, 500 out, at most 400");
+    let failure = Failure::classify(400, &|_| None, body.as_bytes(), NOW, &rows);
+    assert_eq!(
+        (
+            &*failure.rule,
+            failure.actual,
+            failure.limit,
+            failure.requested_output,
+            failure.output_cap
+        ),
+        ("rows:3", Some(9000), Some(8000), Some(500), Some(400))
+    );
+    let problem = Rows::read("rows", "# mine\n\nfull x").unwrap_err();
+    assert!(problem.starts_with("line 3: unknown class 'full'"), "{problem}");
 }
 
 #[test]
@@ -634,6 +657,25 @@ fn a_failure_is_shown_with_its_class_and_numbers() {
 }
 
 #[test]
+fn a_refused_block_is_shown_with_its_place() {
+    let places = [Place { message: 2, block: Some(0), part: None, tool_use_id: Some("t".into()) }];
+    let text = error("Could not process image");
+    let failure = Failure { places: places.into(), ..classify(400, &text) };
+    assert_eq!(
+        failure.to_string(),
+        "bad_request (rule status-400): Could not process image (message 3 block 1)"
+    );
+    let record = failure.to_error_record(None);
+    assert!(
+        record.contains(r#","places":[{"message":2,"block":0,"tool_use_id":"t"}],"#),
+        "{record}"
+    );
+    assert!(!classify(400, &text).to_error_record(None).contains("places"));
+    let full = classify_with(429, &[("retry-after", "5"), ("x-should-retry", "false")], &text);
+    assert!(!full.to_string().contains("retry after"), "{full}");
+}
+
+#[test]
 fn an_error_record_is_compact_and_ordered() {
     let failure = classify(400, &error("prompt is too long: 5 tokens > 4 maximum; \u{2028}\n\""));
     assert_eq!(
@@ -661,6 +703,7 @@ fn a_server_error_that_says_that_images_cannot_be_read_is_a_refusal() {
         (500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", FailureClass::BadRequest, Fault::Block),
         (500, "this model is missing data required for image input", FailureClass::BadRequest, Fault::Block),
         (501, "images are not supported", FailureClass::BadRequest, Fault::Block),
+        (500, "vision is not supported", FailureClass::BadRequest, Fault::Block),
         (500, "Internal server error", FailureClass::Server, Fault::Wait),
         (503, "image input is not supported", FailureClass::Server, Fault::Wait),
         (500, "the image service is busy", FailureClass::Server, Fault::Wait),
@@ -670,5 +713,8 @@ fn a_server_error_that_says_that_images_cannot_be_read_is_a_refusal() {
         let none = |_: &str| None;
         let failure = Failure::classify(status, &none, body.as_bytes(), 0.0, &Rows::default());
         assert_eq!((failure.class, failure.fault), (class, fault), "{status} {message}");
+        let is_guess = fault == Fault::Block;
+        assert_eq!(failure.certainty == Certainty::Likely, is_guess, "{status} {message}");
+        assert_eq!(failure.why.is_some(), is_guess, "{status} {message}");
     }
 }

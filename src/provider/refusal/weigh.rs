@@ -260,6 +260,80 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip]
+    fn the_reason_and_the_limit_are_stated() {
+        let twice = |known: Known| Known { failures: 2, ..known };
+        let accepted = |most| Known { sizes: Sizes { accepted: Some(most), limit: None }, ..LARGE };
+        let limited = |known| Known { sizes: Sizes { accepted: None, limit: Some(4_000_000) }, ..known };
+        let busy = r#"{"error":{"message":"Internal server error"}}"#;
+        let vague = r#"{"error":{"message":"Bad request"}}"#;
+        let size = r#"{"error":{"message":"The request is too large."}}"#;
+        let full = "the prompt nearly fills the window";
+        for (status, body, known, limit, limit_bytes, why) in [
+            (400, "", FULL, Some(10_000), None, full),
+            (413, "", FULL, Some(10_000), None, full),
+            (400, "", limited(FULL), Some(10_000), None, full),
+            (400, vague, Known { prompt: Some(10_001), ..FULL }, Some(10_000), None, "the estimate is larger than the window"),
+            (500, busy, twice(FULL), Some(10_000), None, "it failed twice, and the prompt nearly fills the window"),
+            (500, busy, twice(LARGE), None, None, "the body has 5000000 bytes"),
+            (500, busy, twice(accepted(2_000_000)), None, None, "the body has 5000000 bytes, and at most 2000000 were accepted before"),
+            (400, size, FULL, None, None, "the request is too large, and its body is small"),
+            (400, "", Known { window: None, ..FULL }, None, None, "it says nothing, and a smaller request of this session was accepted"),
+            (400, vague, PLAIN, None, None, "it names nothing, and an earlier request of this session was accepted"),
+            (413, "", limited(LARGE), None, Some(4_000_000), ""),
+        ] {
+            let failure = classify(status, body, known);
+            let found = (failure.limit, failure.limit_bytes, failure.why.as_deref().unwrap_or_default());
+            assert_eq!(found, (limit, limit_bytes, why), "{status} {body} {known:?}");
+        }
+        // A diagnostic has the reason of a guess, and the size of the body if that is the fault.
+        assert!(classify(400, "", FULL).to_string().ends_with(&format!("(limit 10000, {full})")));
+        assert!(classify(413, "", limited(LARGE)).to_string().ends_with("(bytes sent 5000000, limit in bytes 4000000)"));
+    }
+
+    #[test]
+    #[rustfmt::skip]
+    fn a_size_counts_from_its_bound_on() {
+        let vague = r#"{"error":{"message":"Bad request"}}"#;
+        let size = r#"{"error":{"message":"The request is too large."}}"#;
+        let place = r#"{"error":{"message":"messages.1.content.0: image is invalid"}}"#;
+        let media = r#"{"error":{"message":"image input is not supported"}}"#;
+        let bytes = |bytes, known| Known { bytes: Some(bytes), ..known };
+        let prompt = |prompt| Known { prompt: Some(prompt), ..FULL };
+        for (status, body, known, class) in [
+            (400, "", prompt(8000), FailureClass::BadRequest),
+            (400, "", prompt(8001), FailureClass::Overflow),
+            (400, vague, prompt(10_000), FailureClass::BadRequest),
+            (400, vague, prompt(10_001), FailureClass::Overflow),
+            (400, "", bytes(1_000_000, PLAIN), FailureClass::BadRequest),
+            (400, "", bytes(1_000_001, PLAIN), FailureClass::TooLarge),
+            (400, size, bytes(89_999, PLAIN), FailureClass::Overflow),
+            (400, size, bytes(90_000, PLAIN), FailureClass::TooLarge),
+            (400, size, bytes(500_000, FULL), FailureClass::Overflow),
+            // The answer explains the refusal: the size is not the cause.
+            (413, vague, FULL, FailureClass::TooLarge),
+            (400, place, prompt(10_001), FailureClass::BadRequest),
+            (500, media, prompt(10_001), FailureClass::BadRequest),
+        ] {
+            assert_eq!(classify(status, body, known).class, class, "{status} {body} {known:?}");
+        }
+    }
+
+    #[test]
+    fn extra_usage_is_a_matter_of_the_bill_if_the_prompt_is_short() {
+        let body = r#"{"error":{"message":"Extra usage is required for long context requests."}}"#;
+        for (prompt, class, rule, limit) in [
+            (None, FailureClass::Overflow, "T2", Some(200_000)),
+            (Some(180_000), FailureClass::Overflow, "T2", Some(200_000)),
+            (Some(9000), FailureClass::Billing, "T2-short-prompt", None),
+        ] {
+            let failure = classify(429, body, Known { prompt, ..FULL });
+            assert_eq!((failure.class, &*failure.rule, failure.limit), (class, rule, limit));
+            assert_eq!(failure.certainty, Certainty::Certain, "{prompt:?}");
+        }
+    }
+
+    #[test]
     fn an_upload_that_is_cut_off_twice_is_too_large() {
         let cut = |known| Failure::aborted("no answer: connection reset").weigh(&known);
         assert!(cut(LARGE).retryable);
@@ -280,6 +354,10 @@ mod tests {
         assert_eq!(fault("Request contains an invalid argument.", PLAIN), Fault::Block);
         assert_eq!(fault("Request contains an invalid argument.", first), Fault::Other);
         assert_eq!(fault("Unknown model", PLAIN), Fault::Other);
+        let teapot = r#"{"error":{"message":"Request contains an invalid argument."}}"#;
+        assert_eq!(classify(418, teapot, PLAIN).fault, Fault::Other);
+        let image = classify(400, r#"{"error":{"message":"Could not process image"}}"#, PLAIN);
+        assert_eq!((image.fault, image.why.as_deref()), (Fault::Block, Some("it says 'image'")));
         assert_eq!(fault("temperature is out of range", PLAIN), Fault::Other);
         let vision = r#"{"error":{"message":"No endpoints found that support image input"}}"#;
         assert_eq!(classify(404, vision, PLAIN).fault, Fault::Block);
@@ -295,5 +373,11 @@ mod tests {
         let other = classify(400, text, Known { prompt: Some(100), ..FULL });
         assert_eq!((other.certainty, other.stated_window), (Certainty::Likely, None));
         assert_eq!((other.limit, other.actual), (Some(8000), Some(12_000)));
+        let larger = classify(400, text, Known { prompt: Some(30_001), ..FULL });
+        assert_eq!(larger.certainty, Certainty::Likely);
+        // A limit of the account is no window, whatever its certainty.
+        let rate = r#"{"error":{"message":"Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 36278."}}"#;
+        let rate = classify(429, rate, Known { prompt: Some(36_000), ..FULL });
+        assert_eq!((rate.certainty, rate.stated_window), (Certainty::Certain, None));
     }
 }

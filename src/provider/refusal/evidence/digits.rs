@@ -95,9 +95,10 @@ fn number(text: &str, start: usize, end: usize) -> Option<Number> {
             (1, Unit::Bytes)
         }
         "kb" | "ko" => (1000, Unit::Bytes),
-        "kib" => (1 << 10, Unit::Bytes),
-        "mb" | "mo" | "mib" | "m" => (1 << 20, Unit::Bytes),
-        "gb" | "gib" => (1 << 30, Unit::Bytes),
+        // 'KiB' is folded to 'ki_b', as names are, and ends at the mark.
+        "kib" | "ki" => (1 << 10, Unit::Bytes),
+        "mb" | "mo" | "mib" | "mi" | "m" => (1 << 20, Unit::Bytes),
+        "gb" | "gib" | "gi" => (1 << 30, Unit::Bytes),
         word if is_other_unit(word) => (1, Unit::Other),
         word if is_joined && word.is_ascii() && !word.starts_with("token") => (1, Unit::Other),
         _ if rest.starts_with('-') && rest[1..].starts_with(|c: char| c.is_ascii_digit()) => {

@@ -282,6 +282,11 @@ mod tests {
             ("gpt-5.4 of 2026-01-01 has no numbers", 0, 0, 0),
             ("the prompt has 9000 tokens", 9000, 0, 0),
             ("9,000/8,192 tokens", 9000, 8192, 0),
+            ("a prompt of 2.5m tokens, the limit is 1m tokens", 2_000_000, 1_000_000, 0),
+            ("the limit is 8192tokens, got 9000tokens", 9000, 8192, 0),
+            ("request 9000f of the client: the limit is 8192 tokens", 0, 8192, 0),
+            ("150% of the context length of 8192 tokens", 0, 8192, 0),
+            ("the limit is 8192 tokens: 9000 in the prompt, 1000 for the output, 10000 in total", 9000, 8192, 1000),
         ] {
             let found = tokens(&fold(text));
             assert_eq!(found, Found { limit: n(limit), actual: n(actual), requested: n(requested) }, "{text}");
@@ -294,6 +299,14 @@ mod tests {
         for (text, actual, limit) in [
             ("Maximum request body size 1048576 bytes exceeded, got 2000000 bytes", 2_000_000, 1 << 20),
             ("request body exceeds 10 MB", 0, 10 << 20),
+            ("request body exceeds 10 M", 0, 10 << 20),
+            ("request body exceeds 2 GB", 0, 2 << 30),
+            ("request body exceeds 512 KB", 0, 512_000),
+            ("request body exceeds 512 KiB", 0, 512 << 10),
+            ("request body exceeds 512kib", 0, 512 << 10),
+            ("request body exceeds 4.5MiB", 0, 4 << 20),
+            ("request body exceeds 2 GiB", 0, 2 << 30),
+            ("request body exceeds 512000 bytes", 0, 512_000),
             ("body too large: 20.5MB, limit 4.5MB", 20 << 20, 4 << 20),
             ("the limit is 8192 tokens", 0, 0),
         ] {

@@ -199,6 +199,10 @@ const LOOKALIKES: &[&str] = &[
     "unexpected value 'too many tokens in the prompt' for role",
     "error parsing tool call: raw='{\"text\":\"prompt too long\"}'",
     "“the context is too long” is not a role",
+    "«the context is too long» is not a role",
+    "„the context is too long“ is not a role",
+    "「the context is too long」 is not a role",
+    "『the context is too long』 is not a role",
 ];
 
 #[test]
