@@ -98,6 +98,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_what_counts_is_sent_to_be_counted() {
+        let body =
+            r#"{"contents":[1],"generationConfig":{},"systemInstruction":{"a":2},"tools":[3]}"#;
+        let counted = |platform| Gemini(platform).count_body(&Object::parse(body).unwrap(), "m");
+        let parts = r#""contents":[1],"systemInstruction":{"a":2},"tools":[3]}"#;
+        assert_eq!(counted(Platform::Vertex), ["{", parts].concat());
+        let begin = r#"{"generateContentRequest":{"model":"models/m","#;
+        assert_eq!(counted(Platform::Own), [begin, parts, "}"].concat());
+    }
+
+    #[test]
     fn the_model_and_the_method_are_in_the_url() {
         const GOOGLE: &str = "https://generativelanguage.googleapis.com/v1beta/models/m";
         const VERTEX: &str = "https://eu-aiplatform.googleapis.com/v1/projects/p/locations/eu/publishers/google/models/m";
@@ -119,6 +130,7 @@ mod tests {
             assert_eq!(urls.reply, format!("{expected}:generateContent"), "{base}");
             assert_eq!(urls.stream, format!("{expected}:streamGenerateContent?alt=sse"));
             assert_eq!(urls.count, Some(format!("{expected}:countTokens")));
+            assert_eq!(urls.models.is_none(), expected == VERTEX, "{base}");
         }
         let urls = Gemini(Platform::Own).urls("https://x/v1beta?key=k", "m");
         assert_eq!(urls.stream, "https://x/v1beta/models/m:streamGenerateContent?key=k&alt=sse");

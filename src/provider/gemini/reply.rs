@@ -376,7 +376,9 @@ mod tests {
         let searched = r#","groundingMetadata":{"webSearchQueries":["q"]}"#;
         let text = [
             with(r#"{"text":"a"}"#, "", &format!("{quote},\"groundingMetadata\":{{}}")),
+            with("{}", "", quote),
             with(r#"{"text":"b"}"#, "", &quote.replace("//a", "//b")),
+            with("{}", "", r#","citationMetadata":{}"#),
             with(r#"{"functionCall":{"name":"f"}}"#, "STOP", searched),
         ]
         .concat();
