@@ -74,6 +74,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_count_and_a_summary_get_only_what_their_endpoints_take() {
+        let body = r#"{"model":"m","input":[1],"instructions":"s","tools":[2],"max_output_tokens":3,"include":[],"store":false,"stream":true}"#;
+        let body = Object::parse(body).unwrap();
+        assert_eq!(
+            Responses.count_body(&body, "m"),
+            r#"{"model":"m","input":[1],"instructions":"s","tools":[2]}"#
+        );
+        let summary = r#"{"model":"m","input":[1],"instructions":"s"}"#;
+        assert_eq!(Responses.summary_body(&body).as_deref(), Some(summary));
+    }
+
+    #[test]
     fn an_address_may_be_azures_or_the_endpoint_itself() {
         for (base, expected) in [
             ("https://api.openai.com/v1", "https://api.openai.com/v1/responses"),

@@ -486,6 +486,9 @@ mod tests {
                 (2, None, None)
             ]
         );
+        let ids: Vec<_> = origins.iter().map(|(place, _)| place.tool_use_id.as_deref()).collect();
+        let (a, b) = (Some("a"), Some("b"));
+        assert_eq!(ids, [None, None, a, None, b, a, b, None]);
         assert_eq!(shown(&origins[5].1[1]), (2, Some(0), Some(1)));
         assert_eq!(shown(&origins[7].1[1]), (2, Some(3), None));
     }
