@@ -252,8 +252,7 @@ mod tests {
 
     #[test]
     fn each_request_is_paid_by_the_part_that_is_still_cached() {
-        type Act = fn(&mut Run<'_>);
-        let [call, cut, shorten]: [Act; 3] =
+        let [call, cut, shorten]: [fn(&mut Run<'_>); 3] =
             [|run| run.call(), |run| assert!(run.cut()), |run| run.shorten()];
         let mut run = Run::new(&STEPS, &TERMS);
         assert_eq!(run.tokens, 2000);
