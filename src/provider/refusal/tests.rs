@@ -663,7 +663,7 @@ fn a_refused_block_is_shown_with_its_place() {
     let failure = Failure { places: places.into(), ..classify(400, &text) };
     assert_eq!(
         failure.to_string(),
-        "bad_request (rule status-400): Could not process image (message 3 block 1)"
+        "bad-request (rule status-400): Could not process image (message 3 block 1)"
     );
     let record = failure.to_error_record(None);
     assert!(
