@@ -634,12 +634,11 @@ fn the_model_can_be_any_program_that_reads_messages_and_writes_records() {
         .stderr(contains("claw-truncate: shortened "))
         .stderr(contains("claw-compact: summarised "));
     assert_eq!(sandbox.read_text("calls"), "4\n");
-    sandbox
-        .cmd("claw-turn")
-        .args(["--call", "exit 42 #", "-m", PROMPT, "s.jsonl"])
-        .assert()
-        .code(42)
-        .stdout("");
+    // What a program wrote before it failed is no reply.
+    let fails = r#"echo '{"type":"assistant","content":"Half."}'; exit 42 #"#;
+    let run = sandbox.cmd("claw-turn").args(["--call", fails, "-m", PROMPT, "s.jsonl"]).assert();
+    run.code(42).stdout("");
+    assert!(!sandbox.read_text("s.jsonl").contains("Half."));
 }
 
 #[test]
