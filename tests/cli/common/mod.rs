@@ -162,7 +162,7 @@ exec $drop sh -c "$SCRIPT""#;
     }
 }
 
-/// Returns the directory of the built programs: `CLAW_PROGRAMS`, with which `make check` tests the programs that it
+/// Returns the directory of the built programs: `CLAW_PROGRAMS`, with which CI tests the programs that `make install`
 /// installs, otherwise the one above the running test's own directory.
 ///
 /// `env!("CARGO_BIN_EXE_claw-call")` would fail to compile without the `http` feature.
