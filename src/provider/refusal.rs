@@ -167,11 +167,19 @@ impl Failure {
             _ if self.wants_responses() => {
                 "the model needs OpenAI's Responses API; give --api responses"
             }
+            _ if self.blames_call_id() => {
+                "the id of a call is not accepted, and nothing that can be left out changes it; undo the turn, or try another model"
+            }
             _ if Feature::Calls.is_refused_by(self) => {
                 "if the model takes no tools, leave out --tools or use another model"
             }
             _ => self.class.advice(),
         }
+    }
+
+    /// Returns true if the provider does not accept the id of a call, and names nothing else that could be left out.
+    fn blames_call_id(&self) -> bool {
+        self.fault == Fault::Other && self.wire_places.iter().any(|place| place.is_call_id)
     }
 
     /// Returns true if a server refuses a chat completion and names its other API: `Please use /v1/responses instead`, `This model

@@ -261,6 +261,31 @@ fn a_refusal_that_no_step_cures_is_not_repeated() {
     }
 }
 
+/// What is left out keeps the id of its call, so leaving it out would be in vain.
+#[test]
+fn a_refused_id_of_a_call_costs_no_second_call_and_no_block() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let error = json!({
+        "message": "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 9",
+        "type": "invalid_request_error",
+        "param": "messages[1].tool_calls[0].id",
+        "code": "string_above_max_length",
+    });
+    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    let body = json!({ "error": error }).to_string().into_bytes();
+    provider.script(Step::Raw { status: 400, headers, body });
+    Conversation::new().user("Begin.").tool("done").assistant("I see.").append(&sandbox, "s.jsonl");
+    let before = rebuild(&sandbox, "s.jsonl");
+    let args = ["--no-checkpoint", "--max-retries", "0", "-m", "What now?", "s.jsonl"];
+    let run = sandbox.cmd("claw-turn").envs(provider.env_for(Shape::OpenAi)).args(args).assert();
+    let run = run.code(76);
+    let told = run.stderr_text();
+    assert_eq!(provider.requests().len(), 1, "{told}");
+    assert!(told.contains("the id of a call is not accepted"), "{told}");
+    assert!(!told.contains("claw-truncate"), "{told}");
+    assert!(rebuild(&sandbox, "s.jsonl").starts_with(&before), "{told}");
+}
+
 #[test]
 fn calls_and_results_that_do_not_fit_together_cost_no_second_call() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());

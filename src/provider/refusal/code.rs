@@ -122,7 +122,8 @@ pub(super) const CODES: &[Code] = &[
     block("type-empty_image_file"),
     block("type-failed_to_download_image"),
     block("type-image_file_not_found"),
-    block("type-string_above_max_length"),
+    // A string anywhere in the request: the place says whether it is a block.
+    code("type-string_above_max_length", BadRequest),
     code("type-not_found_error", NotFound),
     code("type-model_not_found", NotFound),
     code("type-api_error", Server),

@@ -15,7 +15,7 @@ pub(super) struct Finding {
 /// Returns the fault of a refusal. `places` are those that it names, and `text` is its message. The first of these decides:
 ///
 /// 1. the fault of the type, code or evidence that decided the class;
-/// 2. a place in the messages, if the class is [`FailureClass::BadRequest`]: a block;
+/// 2. a place in the messages, if the class is [`FailureClass::BadRequest`]: a block, unless it is the id of a call;
 /// 3. without any place, a word for something that stands in messages: likely a block. A refusal that is about a rate, a key or
 ///    a parameter is not read so, and at [`FailureClass::NotFound`] only words for media count: a model that reads none;
 /// 4. the class, see [`FailureClass::fault`].
@@ -29,7 +29,7 @@ pub(super) fn find(verdict: &Verdict<'_>, places: &[WirePlace], text: &str) -> F
         (FailureClass::BadRequest, None) if place::is_in_messages(places) => {
             return block("it names a place in the messages".to_owned(), verdict.certainty);
         }
-        // A place in the definition of a tool is not part of a message.
+        // The definition of a tool is not part of a message, and no block that is left out takes the id of a call with it.
         (FailureClass::BadRequest, None) if places.is_empty() && !evidence::is_unrelated(text) => {
             evidence::suspect_block(text)
         }

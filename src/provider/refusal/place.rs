@@ -40,6 +40,8 @@ pub struct WirePlace {
     pub is_call: bool,
     /// The index in the content of that part.
     pub inner: Option<usize>,
+    /// True if the refusal is about the id of the call or the result there. A block that is left out keeps it.
+    pub is_call_id: bool,
 }
 
 /// A place in the messages that the caller has. All indices begin with 0.
@@ -79,15 +81,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// Returns true if one of the places is in a message.
+/// Returns true if one of the places is in a message, and something there can be left out.
 pub(super) fn is_in_messages(places: &[WirePlace]) -> bool {
-    places.iter().any(|place| place.list != PlaceList::Tools)
+    places.iter().any(|place| place.list != PlaceList::Tools && !place.is_call_id)
 }
 
 /// A place in the text of an error. Points and brackets are accepted in each other's place.
 const PLACE: &str = r"(?x)\b(messages|input|contents|tools)(?:\[([0-9]{1,6})\]|\.([0-9]{1,6})\b)
     (?:(?:\.(?:message|function_call_output|functionresponse))?\.(content|parts|tool_calls|output)(?:\[([0-9]{1,6})\]|\.([0-9]{1,6})\b)
-        (?:(?:\.[a-z_]+)?\.content(?:\[([0-9]{1,6})\]|\.([0-9]{1,6})\b))?)?";
+        (?:(?:\.[a-z_]+)?\.content(?:\[([0-9]{1,6})\]|\.([0-9]{1,6})\b))?)?
+    (?:(?:\.(?:tool_use|tool_result|function_?call(?:_output)?|function_?response))?\.(id|call_id|tool_call_id|tool_use_id)\b)?";
 
 /// Returns the places in `text`, in its order and without duplicates.
 pub(super) fn all(text: &str) -> Vec<WirePlace> {
@@ -109,7 +112,12 @@ pub(super) fn all(text: &str) -> Vec<WirePlace> {
         };
         let is_call =
             found.get(4).is_some_and(|name| name.as_str().eq_ignore_ascii_case("tool_calls"));
-        let place = WirePlace { list, item, part: index(5, 6), is_call, inner: index(7, 8) };
+        let part = index(5, 6);
+        // The id of a whole item or message is not that of a call.
+        let is_call_id = found
+            .get(9)
+            .is_some_and(|name| part.is_some() || !name.as_str().eq_ignore_ascii_case("id"));
+        let place = WirePlace { list, item, part, is_call, inner: index(7, 8), is_call_id };
         if !places.contains(&place) && places.len() < MAX_PLACES {
             places.push(place);
         }
@@ -126,7 +134,8 @@ mod tests {
         let all = all(text);
         let show = |it: &WirePlace| {
             let call = if it.is_call { " call" } else { "" };
-            format!("{:?} {}{call}{}{}", it.list, it.item, number(it.part), number(it.inner))
+            let id = if it.is_call_id { " id" } else { "" };
+            format!("{:?} {}{call}{}{}{id}", it.list, it.item, number(it.part), number(it.inner))
         };
         all.iter().map(show).collect()
     }
@@ -149,6 +158,16 @@ mod tests {
             ("GenerateContentRequest.contents[4].parts[1].inline_data: x", "Contents 4 1"),
             ("Invalid 'tools[2].function.name'", "Tools 2"),
             ("tools.0.custom.name: x", "Tools 0"),
+            ("Invalid 'input[7].call_id': string too long", "Input 7 id"),
+            ("Invalid 'messages[2].tool_calls[0].id'", "ChatMessages 2 call 0 id"),
+            ("Invalid 'messages[3].tool_call_id'", "ChatMessages 3 id"),
+            ("messages.1.content.2.tool_use.id: String should match", "Messages 1 2 id"),
+            ("messages.2.content.0.tool_result.tool_use_id: x", "Messages 2 0 id"),
+            ("contents[3].parts[0].function_response.id: x", "Contents 3 0 id"),
+            // These ids go with their items and blocks.
+            ("Invalid 'input[3].id'", "Input 3"),
+            ("messages.1.content.2.server_tool_use.id: x", "Messages 1 2"),
+            ("messages.0.content.1.source.file_id: x", "Messages 0 1"),
         ] {
             assert_eq!(shown(text), [expected], "{text}");
         }

@@ -676,6 +676,37 @@ fn a_refused_block_is_shown_with_its_place() {
 }
 
 #[test]
+fn what_a_refusal_names_decides_whether_a_block_can_be_left_out() {
+    let long = "string too long. Expected a string with maximum length 64";
+    for (param, code, is_id, fault) in [
+        ("input[7].call_id", "string_above_max_length", true, Fault::Other),
+        ("messages[2].tool_calls[0].id", "string_above_max_length", true, Fault::Other),
+        ("messages[3].tool_call_id", "invalid_value", true, Fault::Other),
+        ("messages.1.content.2.tool_use.id", "", true, Fault::Other),
+        ("contents[3].parts[0].function_call.id", "invalid_argument", true, Fault::Other),
+        ("safety_identifier", "string_above_max_length", false, Fault::Other),
+        ("tools[0].function.description", "string_above_max_length", false, Fault::Other),
+        ("input[7].output", "string_above_max_length", false, Fault::Block),
+        ("input[3].id", "invalid_value", false, Fault::Block),
+        (
+            "messages[2].tool_calls[0].function.arguments",
+            "string_above_max_length",
+            false,
+            Fault::Block,
+        ),
+    ] {
+        let error = serde_json::json!({"message": format!("Invalid '{param}': {long}"), "param": param, "code": code});
+        let failure = classify(400, &serde_json::json!({ "error": error }).to_string());
+        assert_eq!((failure.class, failure.fault), (FailureClass::BadRequest, fault), "{param}");
+        let advice = failure.final_message();
+        assert_eq!(advice.contains("the id of a call is not accepted"), is_id, "{param}: {advice}");
+    }
+    // A block that is named beside an id may be to blame.
+    let both = error("messages.1.content.2.tool_use.id and messages.3.content.0: no");
+    assert_eq!(classify(400, &both).fault, Fault::Block);
+}
+
+#[test]
 fn an_error_record_is_compact_and_ordered() {
     let failure = classify(400, &error("prompt is too long: 5 tokens > 4 maximum; \u{2028}\n\""));
     assert_eq!(
