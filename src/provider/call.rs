@@ -294,10 +294,9 @@ fn once(
             failures: failures + 1,
             ..estimated::known(request, body.len())
         };
-        let mut failure = failure.weigh(&known);
         let messages = own_summary::applied(request);
         let sent = ModelRequest { messages: &messages, ..*request };
-        failure.places = message_places::places(*protocol, &sent, &failure).into();
+        let failure = message_places::located(*protocol, &sent, failure.weigh(&known));
         FailedCall { failure, shown }
     })?;
     match estimated::truncated(*protocol, request, &reply) {

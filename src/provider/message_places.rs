@@ -7,6 +7,7 @@
 use crate::fault::Fault;
 use crate::provider::protocol::Protocol;
 use crate::provider::reasoning::is_sent;
+use crate::provider::refusal::Certainty;
 use crate::provider::refusal::place::{Place, PlaceList, WirePlace};
 use crate::provider::turns::Thoughts;
 use crate::provider::turns::origin::{TurnOrigin, origins};
@@ -20,17 +21,25 @@ const SHORTEST_ID: usize = 5;
 /// The maximum number of places.
 const MAX_PLACES: usize = 64;
 
-/// Returns the places in the messages of `request` at which a refusal points: those that it names, else the tool calls
-/// whose ids it names.
+/// Returns a failure of `request` with the places in its messages at which it points: those that it names, else the tool
+/// calls whose ids it names. If it names places and none can be mapped, it is only likely that a block is to blame.
 #[must_use]
-pub fn places(protocol: Protocol, request: &ModelRequest<'_, '_>, failure: &Failure) -> Vec<Place> {
+pub fn located(protocol: Protocol, request: &ModelRequest<'_, '_>, failure: Failure) -> Failure {
     if failure.fault != Fault::Block {
-        return Vec::new();
+        return failure;
     }
     let wire = &failure.wire_places;
-    if wire.is_empty() {
-        return named_calls(request, &failure.message);
+    let mut places = mapped(protocol, request, wire);
+    let is_lost = places.is_empty() && !wire.is_empty();
+    if places.is_empty() {
+        places = named_calls(request, &failure.message);
     }
+    let certainty = if is_lost { Certainty::Likely } else { failure.certainty };
+    Failure { places: places.into(), certainty, ..failure }
+}
+
+/// Returns the places in the messages of those in the body that can be mapped, each once.
+fn mapped(protocol: Protocol, request: &ModelRequest<'_, '_>, wire: &[WirePlace]) -> Vec<Place> {
     let origins = Origins::of(protocol, request);
     let mut places: Vec<Place> = Vec::new();
     for found in wire.iter().filter_map(|place| origins.find(request, place)) {
@@ -155,18 +164,22 @@ mod tests {
 {"role":"assistant","content":"done"}
 {"role":"user","content":[{"type":"text","text":"more"}]}"#;
 
-    /// Returns the places of a refusal of these messages, as `message.block.part`, with the id of a call.
-    fn found(protocol: Protocol, system: Option<&str>, error: &str) -> Vec<String> {
+    fn located(protocol: Protocol, system: Option<&str>, error: &str) -> Failure {
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
         let request = ModelRequest { system, ..ModelRequest::plain(&messages, 9) };
         let body = format!(r#"{{"error":{error}}}"#);
         let failure = Failure::classify(400, &|_| None, body.as_bytes(), 0.0, &Rows::default());
+        super::located(protocol, &request, failure)
+    }
+
+    /// Returns the places of a refusal of these messages, as `message.block.part`, with the id of a call.
+    fn found(protocol: Protocol, system: Option<&str>, error: &str) -> Vec<String> {
         let number = |it: Option<usize>| it.map_or(String::new(), |it| format!(".{it}"));
         let show = |it: &Place| {
             let id = it.tool_use_id.as_ref().map_or(String::new(), |id| format!(" {id}"));
             format!("{}{}{}{id}", it.message, number(it.block), number(it.part))
         };
-        places(protocol, &request, &failure).iter().map(show).collect()
+        located(protocol, system, error).places.iter().map(show).collect()
     }
 
     #[test]
@@ -218,5 +231,41 @@ mod tests {
         let error = r#"{"message":"No tool output found for tool call toolu_02."}"#;
         assert_eq!(found(Protocol::Chat, None, error), ["1.2 toolu_02", "2.1 toolu_02"]);
         assert_eq!(found(Protocol::Chat, None, r#"{"message":"invalid tool call"}"#), [""; 0]);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_mapped_makes_a_block_likely_and_calls_are_found_by_id() {
+        use Certainty::{Certain, Likely};
+        let image = "image exceeds 5 MB maximum";
+        for (protocol, text, certainty, expected) in [
+            (Protocol::Chat, "Invalid 'messages[0].content'", Certain, &["0.0"][..]),
+            (Protocol::Chat, "Invalid 'messages[99].content'", Likely, &[]),
+            (Protocol::Chat, "Invalid 'input[7].content'", Likely, &[]),
+            (
+                Protocol::Chat,
+                "Invalid 'input[7].output' of toolu_02",
+                Likely,
+                &["1.2 toolu_02", "2.1 toolu_02"],
+            ),
+            (Protocol::Responses, "Invalid 'input[99].content'", Likely, &[]),
+            (Protocol::Anthropic, "messages.9.content.0: x", Likely, &[]),
+            (
+                Protocol::Anthropic,
+                "messages.9.content.0 and messages.3.content.0: x",
+                Certain,
+                &["3.0"],
+            ),
+            (Protocol::Gemini, "contents[99].parts[0]: x", Likely, &[]),
+        ] {
+            let error = format!(r#"{{"message":"{text}"}}"#);
+            assert_eq!(located(protocol, None, &error).certainty, certainty, "{text}");
+            assert_eq!(found(protocol, None, &error), expected, "{text}");
+        }
+        // A code alone names no place: what it says is certain.
+        let code = format!(r#"{{"message":"{image}","code":"image_too_large"}}"#);
+        assert_eq!(located(Protocol::Chat, None, &code).certainty, Certain);
+        let lost =
+            format!(r#"{{"message":"{image}","code":"image_too_large","param":"input[7]"}}"#);
+        assert_eq!(located(Protocol::Chat, None, &lost).certainty, Likely);
     }
 }
