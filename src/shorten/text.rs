@@ -10,7 +10,7 @@ pub struct ResultText {
     pub(super) head: String,
     /// The text after the marker.
     pub(super) tail: String,
-    /// The number of line feeds in the part that was left out.
+    /// The number of line feeds in the part that was left out. The marker states it as the number of lines.
     pub(super) lines: usize,
     /// The length of the whole text in bytes.
     pub(super) bytes: usize,
