@@ -1,4 +1,6 @@
-//! Chooses the stages of the guard after a refusal.
+//! Chooses the stages of the guard after a refusal. The way of a refusal: `provider::reading` reads the answer,
+//! `provider::refusal` finds its class and fault, `provider::message_places` its places in the messages, the `error` record
+//! carries them, this module chooses a stage, and for a block `truncate::block` chooses what is left out.
 
 use crate::estimate::Refused;
 use crate::exit::Exit;

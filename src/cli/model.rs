@@ -58,8 +58,8 @@ impl ModelArgs {
         self.model.clone().or_else(|| variable("MODEL_ID"))
     }
 
-    /// Returns the model's name: the one that is set, else the provider's default. The defaults of Anthropic and
-    /// OpenAI apply if their key is in the environment and the address is the default one, because other servers have
+    /// Returns the model's name: the one that is set, else the provider's default. The defaults of Anthropic, OpenAI and
+    /// Gemini apply if their key is in the environment and the address is the default one, because other servers have
     /// other models.
     #[must_use]
     pub fn model(&self) -> Option<String> {

@@ -1,9 +1,9 @@
 //! Splits the bytes of a stream into events, no matter where the network splits the bytes.
 //!
-//! There are two framings. Server-sent events consist of lines that end in a line feed, a carriage return or both; a
+//! There are three framings. Server-sent events consist of lines that end in a line feed, a carriage return or both; a
 //! line that begins with a colon is a comment, the `data` lines of an event are joined, and a blank line ends the
-//! event. In the other framing, each line is one event in JSON. Both are split as bytes before decoding, so a
-//! character may arrive in two pieces.
+//! event. In the second framing, each line is one event in JSON. In the third, Amazon's, each event is a frame of bytes
+//! that begins with its length. All are split as bytes before decoding, so a character may arrive in two pieces.
 
 mod frames;
 
