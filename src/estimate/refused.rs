@@ -4,7 +4,8 @@ use crate::estimate::{Gauge, Request};
 use crate::fault::Fault;
 use crate::json::{Object, elements};
 
-/// A place that a refusal names. All indices begin at 0.
+/// A place that a refusal names, read from the member `places` of an `error` record, where `provider::refusal::place::Place`
+/// writes it. All indices begin at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedPlace {
     /// The index of the message.

@@ -44,7 +44,8 @@ pub struct WirePlace {
     pub is_call_id: bool,
 }
 
-/// A place in the messages that the caller has. All indices begin with 0.
+/// A place in the messages that the caller has. All indices begin with 0. [`crate::estimate::RefusedPlace`] reads it from the
+/// `error` record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The index of the message.
