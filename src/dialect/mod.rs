@@ -22,6 +22,7 @@ pub mod ids;
 pub mod joined;
 pub mod looks;
 pub mod pi;
+pub mod program;
 pub mod source;
 pub mod time;
 pub mod translation;

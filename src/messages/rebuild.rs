@@ -235,7 +235,8 @@ fn read_object(line: LineObject<'_>) -> anyhow::Result<Result<Record<'_>, Findin
     if matches!(body, Body::Session | Body::Other)
         && let Some(dialect) = dialect::foreign_tree(object)
     {
-        let (input, advice) = (line.place.input, "give it as a file of its own, with --from pi");
+        let (input, name) = (line.place.input, dialect.name());
+        let advice = format!("give it as a file of its own, with --from {name}");
         let text = format!("cannot read '{input}': a transcript of {dialect}; {advice}");
         return fail(Exit::Data, text);
     }

@@ -12,6 +12,7 @@ mod pi;
 pub mod place;
 mod tools;
 
+use crate::dialect::program::Program;
 use crate::exit::{Exit, fail};
 use crate::input::Input;
 use crate::input::lines::Lines;
@@ -26,7 +27,6 @@ use crate::session::time;
 use adapt::{Adapter, Losses};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 
 /// The form to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,49 +43,6 @@ pub enum ExportForm {
     Opencode,
     /// The body of a request to OpenAI's API, without a model
     Openai,
-}
-
-/// A program that writes sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Program {
-    ClaudeCode,
-    Codex,
-    GeminiCli,
-    Opencode,
-    Pi,
-    Clawutils,
-}
-
-impl Program {
-    /// Returns the program that wrote a session whose header names this dialect.
-    fn of_dialect(name: &str) -> Program {
-        match name {
-            "claude-code" => Program::ClaudeCode,
-            "codex" => Program::Codex,
-            "gemini-cli" => Program::GeminiCli,
-            "opencode" => Program::Opencode,
-            "pi" | "openclaw" => Program::Pi,
-            _ => Program::Clawutils,
-        }
-    }
-
-    /// Returns true if it can send messages to Anthropic's API, which takes thinking back.
-    fn is_of_anthropic(self) -> bool {
-        matches!(self, Program::ClaudeCode | Program::Opencode | Program::Pi)
-    }
-}
-
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Program::ClaudeCode => "Claude Code",
-            Program::Codex => "Codex",
-            Program::GeminiCli => "Gemini CLI",
-            Program::Opencode => "opencode",
-            Program::Pi => "pi",
-            Program::Clawutils => "clawutils",
-        })
-    }
 }
 
 /// A session in the form of another program.
@@ -275,7 +232,7 @@ impl Exported {
                 let source = record.get("source").and_then(|raw| Object::parse(raw).ok());
                 let get = |name| source.as_ref().and_then(|it: &Object<'_>| it.string(name));
                 if let Some(dialect) = get("dialect") {
-                    self.program = Program::of_dialect(&dialect);
+                    self.program = Program::named(&dialect);
                 }
                 // The directory is part of a command for a shell and a terminal.
                 let is_plain =

@@ -5,6 +5,7 @@ use super::{
     CallOutcome, Item, Media, Refusal, ReplyFacts, Session, ShowOptions, ShownCompaction,
     ShownEntry,
 };
+use crate::dialect::program::Program;
 use crate::estimate::report::grouped;
 use crate::printable::printable_lines;
 use crate::record::compaction::HEADING;
@@ -127,19 +128,18 @@ pub fn role(role: Role, language: Language) -> &'static str {
     })
 }
 
-/// Returns the name of the program that writes a dialect.
-pub fn program(dialect: &str) -> &str {
-    match dialect {
-        "claude-code" => "Claude Code",
-        "codex" => "Codex CLI",
-        other => other,
+/// Returns the name of the program that the header of a session names, or that name itself if it is not known.
+pub fn program(name: &str) -> String {
+    match Program::named(name) {
+        Program::Other => name.to_owned(),
+        program => program.to_string(),
     }
 }
 
 /// Returns the facts about a session, in order of display.
 pub fn session(it: &Session, options: &ShowOptions) -> Vec<String> {
     let language = options.language;
-    let program = it.dialect.as_deref().map(|dialect| program(dialect).to_owned());
+    let program = it.dialect.as_deref().map(program);
     let agent = it.agent.as_ref().map(|agent| language.with(phrase::SUBAGENT, &[agent]));
     let created = it.created.map(|time| when(time, &options.zone));
     let parent = it.parent.as_ref().map(|parent| language.with(phrase::FORKED, &[parent]));

@@ -187,7 +187,7 @@ fn session(page: &mut String, row: &Row, agents: &[&Row], options: &ShowOptions)
     let Summary { turns, totals, tools, outcome, .. } = &row.summary;
     let title = pages::title(row);
     let model = row.summary.model().map(str::to_owned);
-    let name = row.summary.program.as_deref().map(|dialect| program(dialect).to_owned());
+    let name = row.summary.program.as_deref().map(program);
     let time = totals.start.map(|time| when(time, &options.zone));
     let time = time.and_then(|time| time.split_once(' ').map(|(_, clock)| clock.to_owned()));
     let mut facts: Vec<String> = time.into_iter().chain(name).chain(model).collect();

@@ -59,7 +59,8 @@ pub fn page(rows: &[&Row], options: &ShowOptions) -> String {
         None => language.say(phrase::NO_PROJECT).to_owned(),
     };
     table(&mut page, phrase::PROJECTS, phrase::NAME, &largest(group(&project)), options);
-    let name = |row: &Row| row.summary.program.as_deref().map_or("claw", program).to_owned();
+    let name =
+        |row: &Row| row.summary.program.as_deref().map_or_else(|| "claw".to_owned(), program);
     table(&mut page, phrase::PROGRAMS, phrase::NAME, &largest(group(&name)), options);
     let model = |row: &Row| row.summary.model().unwrap_or("–").to_owned();
     table(&mut page, phrase::MODELS, phrase::NAME, &largest(group(&model)), options);

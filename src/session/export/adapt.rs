@@ -4,9 +4,11 @@
 //! user, together with its result: a model that read it as its own words would write such text instead of calls.
 
 use super::tools::{self, Converted};
-use super::{ExportedMessage, Program, RecordFacts};
+use super::{ExportedMessage, RecordFacts};
 use crate::dialect::claude_code::record::is_reminder;
 use crate::dialect::codex::item::is_context;
+use crate::dialect::program::Program;
+use crate::injected;
 use crate::json::write::{self, Members};
 use crate::json::{self, Object};
 use crate::messages::Message;
@@ -99,9 +101,7 @@ impl Adapter<'_> {
                     Ok(block) => kept.extend(block),
                     Err(text) => calls.push((id.to_string(), text)),
                 },
-                BlockKind::Thinking { signed: true } if self.to.is_of_anthropic() => {
-                    kept.push(block)
-                }
+                BlockKind::Thinking { signed: true } if self.takes_thinking() => kept.push(block),
                 BlockKind::Thinking { .. } => self.lose_thinking(),
                 _ => kept.push(block),
             }
@@ -148,10 +148,17 @@ impl Adapter<'_> {
                     Some(at) => texts.extend(with_result(&calls.remove(at), content)),
                     None => results.extend(with_content(&block, &content)),
                 }
-            } else if block.text().is_some_and(|text| self.is_context(&text)) {
-                self.losses.add(format!("left out: context that {} had added", self.from));
             } else {
-                rest.push(self.media(block));
+                let text = block.text();
+                let typed = text.as_deref().and_then(|text| self.without_context(text));
+                if typed.is_some() {
+                    self.losses.add(format!("left out: context that {} had added", self.from));
+                }
+                match typed {
+                    Some(typed) if typed.is_empty() => {}
+                    Some(typed) => rest.push(Block::from_text(&typed)),
+                    None => rest.push(self.media(block)),
+                }
             }
         }
         texts.extend(calls.drain(..).map(without_result));
@@ -159,12 +166,22 @@ impl Adapter<'_> {
         (results, rest)
     }
 
-    /// Returns true if the program that wrote the session added a text to a prompt. The other one adds its own.
-    fn is_context(&self, text: &str) -> bool {
+    /// Returns true if the program that goes on can send messages to Anthropic's API, which takes thinking back.
+    fn takes_thinking(&self) -> bool {
+        matches!(self.to, Program::ClaudeCode | Program::Opencode | Program::Pi)
+    }
+
+    /// Returns a text of a prompt without what the program that wrote the session added, because the other one adds its own;
+    /// `None` if it added nothing.
+    fn without_context(&self, text: &str) -> Option<String> {
         match self.from {
-            Program::ClaudeCode => is_reminder(text),
-            Program::Codex => is_context(text),
-            _ => false,
+            Program::ClaudeCode => is_reminder(text).then(String::new),
+            Program::Codex => is_context(text).then(String::new),
+            Program::Copilot => {
+                let typed = injected::typed(text);
+                (typed != text).then(|| typed.trim().to_owned())
+            }
+            _ => None,
         }
     }
 

@@ -1,6 +1,8 @@
 //! The tools that several programs have: a call of one becomes a call of the other's.
 
-use super::Program;
+use crate::dialect::program::Program::{
+    self, ClaudeCode, Clawutils, Codex, Copilot, GeminiCli, OpenClaw, Opencode, Pi,
+};
 use crate::json::write::Members;
 use crate::json::{Object, elements};
 
@@ -58,30 +60,39 @@ const WRITTEN: &[Named] = &[("path", "file_path"), ("text", "content")];
 const EDITED: &[Named] = &[("path", "file_path"), ("old", "old_string"), ("new", "new_string")];
 const OPENCODE_EDITED: &[Named] =
     &[("path", "filePath"), ("old", "oldString"), ("new", "newString")];
+const COPILOT_WRITTEN: &[Named] = &[("path", "path"), ("text", "file_text")];
+const COPILOT_EDITED: &[Named] = &[("path", "path"), ("old", "old_str"), ("new", "new_str")];
 const PI_FILE: &[Named] = &[("path", "path")];
 const PI_WRITTEN: &[Named] = &[("path", "path"), ("text", "content")];
 const PI_EDITED: &[Named] = &[("old", "oldText"), ("new", "newText")];
 const PI_OLD_EDITED: &[Named] = &[("path", "path"), ("old", "oldText"), ("new", "newText")];
 
-use Program::{ClaudeCode, Clawutils, Codex, GeminiCli, Opencode, Pi};
 use Work::{Command, Edit, Read, Write};
 
 /// The first tool of a program for some work is the one that calls become; the others are those of older versions.
 ///
-/// Sources, all of 28 November 2026: the tools in the requests of Claude Code 2.1.197, Codex 0.171.0, Gemini CLI
-/// 0.61.0, opencode 1.18.33 and pi 1.5.2, and those in
-/// sessions of older versions; for clawutils, `tools/`.
-static TOOLS: [Tool; 20] = [
+/// Sources, all of 28 November 2026: the tools in the requests of Claude Code 2.1.197, Codex 0.171.0, Copilot CLI 1.0.102,
+/// Gemini CLI 0.61.0, OpenClaw 2026.9.6, opencode 1.18.33 and pi 1.5.2, and those in sessions of older versions; for
+/// clawutils, `tools/`. Files of OpenClaw are not told from those of pi.
+static TOOLS: [Tool; 29] = [
     tool(ClaudeCode, "Bash", Command, COMMAND, &[]),
     tool(ClaudeCode, "Read", Read, FILE, RANGE),
     tool(ClaudeCode, "Write", Write, WRITTEN, &[]),
     tool(ClaudeCode, "Edit", Edit, EDITED, &[]),
     tool(Codex, "exec_command", Command, &[("command", "cmd")], DIRECTORY),
     tool(Codex, "shell_command", Command, COMMAND, DIRECTORY),
+    tool(Copilot, "bash", Command, COMMAND, &[]),
+    tool(Copilot, "view", Read, PI_FILE, &[]),
+    tool(Copilot, "create", Write, COPILOT_WRITTEN, &[]),
+    tool(Copilot, "edit", Edit, COPILOT_EDITED, &[]),
     tool(GeminiCli, "run_shell_command", Command, COMMAND, &[("directory", "dir_path")]),
     tool(GeminiCli, "read_file", Read, FILE, &[]),
     tool(GeminiCli, "write_file", Write, WRITTEN, &[]),
     tool(GeminiCli, "replace", Edit, EDITED, &[]),
+    tool(OpenClaw, "exec", Command, COMMAND, DIRECTORY),
+    tool(OpenClaw, "read", Read, PI_FILE, RANGE),
+    tool(OpenClaw, "write", Write, PI_WRITTEN, &[]),
+    Tool { list: Some(("edits", PI_EDITED)), ..tool(OpenClaw, "edit", Edit, PI_FILE, &[]) },
     tool(Opencode, "bash", Command, COMMAND, DIRECTORY),
     tool(Opencode, "read", Read, &[("path", "filePath")], RANGE),
     tool(Opencode, "write", Write, &[("path", "filePath"), ("text", "content")], &[]),
@@ -91,6 +102,7 @@ static TOOLS: [Tool; 20] = [
     tool(Pi, "write", Write, PI_WRITTEN, &[]),
     Tool { list: Some(("edits", PI_EDITED)), ..tool(Pi, "edit", Edit, PI_FILE, &[]) },
     tool(Pi, "edit", Edit, PI_OLD_EDITED, &[]),
+    tool(Pi, "exec", Command, COMMAND, DIRECTORY),
     tool(Clawutils, "read_file", Read, FILE, &[]),
 ];
 
@@ -201,6 +213,20 @@ mod tests {
                 "Edit",
                 r#"{"file_path":"a","old_string":"b","new_string":"c","replace_all":false}"#,
                 r#"edit {"path":"a","edits":[{"oldText":"b","newText":"c"}]} replace_all"#,
+            ),
+            (
+                Copilot,
+                Pi,
+                "edit",
+                r#"{"path":"a","old_str":"b","new_str":"c"}"#,
+                r#"edit {"path":"a","edits":[{"oldText":"b","newText":"c"}]} "#,
+            ),
+            (
+                OpenClaw,
+                Codex,
+                "exec",
+                r#"{"command":"ls","workdir":"/x"}"#,
+                r#"exec_command {"cmd":"ls","workdir":"/x"} "#,
             ),
             (
                 Clawutils,

@@ -184,6 +184,41 @@ fn calls_become_those_of_the_other_program_or_text_and_what_is_lost_is_listed() 
     assert_eq!(export("codex"), (String::new(), messages(&sandbox, "c.jsonl")));
 }
 
+/// The header of a session names the program that wrote it, whose tools and added texts are known, or which is named in the
+/// text of its calls.
+#[test]
+fn a_session_of_any_program_is_carried_as_one_of_that_program() {
+    let sandbox = Sandbox::new();
+    let copilot = include_str!("../../data/dialects/injected/copilot.jsonl");
+    sandbox.write("copilot.jsonl", copilot);
+    let carried = |file: &str| {
+        let line = format!("claw-session export --to claude-code ./{file} >out.jsonl");
+        let run = sandbox.sh(&line).assert().success();
+        let sent = Value::Array(messages(&sandbox, "out.jsonl")).to_string();
+        (run.stderr_text().to_owned(), sent)
+    };
+    let (told, sent) = carried("copilot.jsonl");
+    let context = "claw-session: left out: context that Copilot CLI had added (2 times)\n";
+    assert_eq!(told, context);
+    assert!(sent.contains(r#""input":{"file_path":"cart.py"}"#), "{sent}");
+    assert!(sent.contains(r#""name":"Read""#) && sent.contains("@PROMPT@"), "{sent}");
+    // A skill was loaded for the conversation, not added to each prompt.
+    assert!(sent.contains("@TYPED@") && sent.matches("ADDED").eq(["ADDED"]), "{sent}");
+    assert!(sent.contains("ADDED skill"), "{sent}");
+    for (dialect, name) in [
+        ("goclaw", "GoClaw"),
+        ("llm", "llm"),
+        ("openclaw", "OpenClaw"),
+        ("clawutils", "clawutils"),
+        ("openai", "another program"),
+    ] {
+        sandbox.write("s.jsonl", session_of(dialect, SESSION));
+        let (told, sent) = carried("s.jsonl");
+        let text = format!("[{name} called its tool 'ls', which Claude Code does not have");
+        assert!(told.contains("as text: a call of 'ls'") && sent.contains(&text), "{sent}");
+    }
+}
+
 #[test]
 fn a_session_is_carried_to_where_the_other_program_looks_for_it() {
     let sandbox = Sandbox::new();
