@@ -14,25 +14,41 @@ use crate::shorten::HEAD_RATIO;
 const SMALL: usize = 1000;
 /// The length in bytes that is assumed for the line in place of a block.
 const LINE: usize = 250;
-/// The length in characters to which results are shortened.
-const FLOOR: usize = 2000;
 /// The reason in the lines of text.
 const REASON: &str = "the request had too many bytes";
 
-/// Makes `messages` smaller until the request has at most `target` bytes, or nothing is left to leave out. `beside` is
-/// the rest of the request.
+/// The options of [`shrink`].
+#[derive(Clone, Copy, Debug)]
+pub struct ShrinkOptions {
+    /// The number of bytes that the request may have.
+    pub target: u64,
+    /// The length in characters to which results are shortened.
+    pub floor_chars: usize,
+    /// The share of a shortened result that comes from its beginning, from 0 to 1.
+    pub head_ratio: f64,
+}
+
+impl ShrinkOptions {
+    /// Returns the defaults for a target in bytes.
+    #[must_use]
+    pub fn new(target: u64) -> ShrinkOptions {
+        ShrinkOptions { target, floor_chars: 2000, head_ratio: HEAD_RATIO }
+    }
+}
+
+/// Makes `messages` smaller until the request fits, or nothing is left to leave out. `beside` is the rest of the request.
 pub fn shrink(
     messages: &mut Vec<Message<'_>>,
     beside: Request<'_, '_>,
     gauge: Gauge,
-    target: u64,
+    options: ShrinkOptions,
 ) -> TruncateOutcome {
     let tally = gauge.tally(Request { messages, ..beside });
     let (before, bytes_before) = (tally.tokens(), bytes::of(Request { messages, ..beside }));
-    let over = bytes_before.saturating_sub(target);
+    let over = bytes_before.saturating_sub(options.target);
     let mut shrink = Shrink { messages, tally, over, omissions: Omissions::default() };
     shrink.leave_out(media);
-    let results = shrink.shorten_results();
+    let results = shrink.shorten_results(options);
     shrink.leave_out(inputs);
     let Shrink { tally, omissions, .. } = shrink;
     let mut records = omissions.to_records(tally.scale());
@@ -98,7 +114,8 @@ impl<'a> Shrink<'_, 'a> {
     }
 
     /// Shortens long results until the request fits. Returns those that were read.
-    fn shorten_results(&mut self) -> Vec<ReadResult<'a>> {
+    fn shorten_results(&mut self, options: ShrinkOptions) -> Vec<ReadResult<'a>> {
+        let ShrinkOptions { floor_chars, head_ratio, .. } = options;
         let mut results = match self.over {
             0 => Vec::new(),
             _ => result::find(self.messages),
@@ -106,10 +123,10 @@ impl<'a> Shrink<'_, 'a> {
         for found in &mut results {
             let was = found.block(self.messages).raw.len();
             if self.over > 0
-                && was > FLOOR
+                && was > floor_chars
                 && let Some(result) = found.read(self.messages)
             {
-                result.shorten(self.messages, FLOOR, HEAD_RATIO, false, &mut self.tally);
+                result.shorten(self.messages, floor_chars, head_ratio, false, &mut self.tally);
                 let now = found.block(self.messages).raw.len();
                 self.over = self.over.saturating_sub(was.saturating_sub(now) as u64);
             }
@@ -191,7 +208,8 @@ mod tests {
             (23_000, 4, 2, 1),
         ] {
             let mut messages = messages.clone();
-            let outcome = shrink(&mut messages, Request::default(), gauge, all - over);
+            let outcome =
+                shrink(&mut messages, Request::default(), gauge, ShrinkOptions::new(all - over));
             let count = |kind: &str| outcome.omissions.kinds.get(kind).copied().unwrap_or(0);
             let done = (count("image"), outcome.shortened, count("tool_use"));
             assert_eq!(done, (images, shortened, inputs), "{over}");
@@ -203,7 +221,8 @@ mod tests {
                 kept.iter().skip(images).all(|kept| *kept) && !kept[..images].contains(&true),
                 "{over}"
             );
-            let again = shrink(&mut messages, Request::default(), gauge, all - over);
+            let again =
+                shrink(&mut messages, Request::default(), gauge, ShrinkOptions::new(all - over));
             assert!(again.is_unchanged(), "{over}: {again:?}");
         }
     }

@@ -16,6 +16,7 @@ use clawutils::provider::reading::Reading;
 use clawutils::provider::refusal::{Feature, Features, Rows};
 use clawutils::provider::{Failure, ModelRequest, fit};
 use clawutils::rules::check_ready;
+use clawutils::truncate::body::{ShrinkOptions, shrink};
 use clawutils::truncate::{self, MAX_FRACTION, TruncateOptions, block};
 
 use super::any::rebuild;
@@ -237,7 +238,8 @@ fn ahead(file: &mut File, provider: &Provider) -> Result<(), String> {
         return Ok(());
     }
     let gauge = Refused::gauge(None, request);
-    let outcome = truncate::body::shrink(&mut messages, Request::default(), gauge, limit.target());
+    let outcome =
+        shrink(&mut messages, Request::default(), gauge, ShrinkOptions::new(limit.target()));
     outcome.records.iter().try_for_each(|record| file.append_view(record))
 }
 
@@ -266,7 +268,7 @@ fn step(
                 known: provider.limit().map(|limit| limit.0),
                 accepted: provider.accepted,
             };
-            truncate::body::shrink(&mut messages, beside, gauge, body.target(now)).records
+            shrink(&mut messages, beside, gauge, ShrinkOptions::new(body.target(now))).records
         }
         _ => {
             let options = TruncateOptions::new(window, MAX_FRACTION, budget.prompt());

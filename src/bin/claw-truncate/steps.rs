@@ -10,6 +10,7 @@ use clawutils::exit::{Exit, fail};
 use clawutils::fault::Fault;
 use clawutils::messages::Message;
 use clawutils::truncate::aged::shorten_aged;
+use clawutils::truncate::body::{self, ShrinkOptions};
 use clawutils::truncate::{self, TruncateOptions, TruncateOutcome, block};
 
 /// The request, and how it was refused.
@@ -47,11 +48,18 @@ impl Steps<'_> {
             Fault::Bytes => {
                 let now = bytes::of(Request { messages, ..beside });
                 let target = self.args.model.refused_body(self.refused)?.target(now);
-                let outcome = truncate::body::shrink(messages, beside, gauge, target);
+                let outcome = body::shrink(messages, beside, gauge, self.shrink_options(target));
                 Ok((outcome, Aim::Bytes(target)))
             }
             Fault::Tokens => self.fit(messages, log),
         }
+    }
+
+    /// Returns the options for a target in bytes.
+    fn shrink_options(&self, target: u64) -> ShrinkOptions {
+        let (own, usual) = (&self.args.limits, ShrinkOptions::new(target));
+        let floor_chars = own.floor.unwrap_or(usual.floor_chars);
+        ShrinkOptions { floor_chars, head_ratio: own.head_ratio, ..usual }
     }
 
     /// Shortens old results if the prompt cache has expired. Without a known window, nothing is changed.
@@ -75,7 +83,8 @@ impl Steps<'_> {
         let Steps { args, refused, beside, gauge } = *self;
         let now = bytes::of(Request { messages, ..beside });
         let limit = args.model.byte_limit()?.filter(|limit| !limit.fits(now));
-        let shrunk = limit.map(|it| truncate::body::shrink(messages, beside, gauge, it.target()));
+        let shrink = |target| body::shrink(messages, beside, gauge, self.shrink_options(target));
+        let shrunk = limit.map(ByteLimit::target).map(shrink);
         let budget = match shrunk {
             Some(_) => args.budget.budget(&args.model, refused)?,
             None => Some(args.budget.known_budget(&args.model, refused)?),
