@@ -98,7 +98,7 @@ fn a_turn_sends_the_attachments() {
     assert_eq!(prompt[1]["text"], "What colour?");
 }
 
-/// A dry run writes nothing. It prints a script whose commands do what the turn would do.
+/// A dry run writes nothing. It prints a script that does what a turn does whose call succeeds; all other commands are comments.
 #[test]
 fn the_commands_of_a_dry_run_can_be_run() {
     let sandbox = Sandbox::new();
@@ -108,20 +108,17 @@ fn the_commands_of_a_dry_run_can_be_run() {
     assert!(!sandbox.exists("a b.jsonl"));
     let commands: Vec<&str> = script.lines().filter(|line| line.contains("claw-")).collect();
     assert!(
-        commands.iter().any(|line| line.contains("| claw-call | claw-append --print")),
+        commands
+            .iter()
+            .any(|line| line.contains("| claw-call --failure failure.json | claw-append --print")),
         "{script}"
     );
     assert!(script.contains("export CLAW_PROVIDER=offline\n"), "{script}");
-    let append = script.split("# call the model").next().expect("the first steps");
-    sandbox.sh(append).assert().success();
-    assert_eq!(sandbox.read_json("a b.jsonl")[0]["content"], "it's two\nlines");
-    let call = script.split("# call the model\n").nth(1).and_then(|rest| rest.lines().next());
-    let exports = "export CLAW_PROVIDER=offline\n".to_owned();
-    sandbox
-        .sh(&(exports + call.expect("the call")))
-        .assert()
-        .success()
-        .stdout("Reply to 1 message: lines\n");
+    let run = sandbox.sh(&script).assert().success();
+    run.stdout("Reply to 1 message: lines\n").stderr("");
+    let records = sandbox.read_json("a b.jsonl");
+    assert_eq!(records.len(), 2, "{records:?}");
+    assert_eq!(records[0]["content"], "it's two\nlines");
     let secret = ["--dry-run", "--base-url", "https://me:pass@a.example", "--provider", "openai"];
     let run = sandbox.cmd("claw-turn").args(secret).args(["--model", "x", "s.jsonl"]).assert();
     assert!(!run.stdout_text().contains("pass") && !run.stderr_text().contains("pass@"));

@@ -1,4 +1,4 @@
-//! `claw-turn --dry-run`: lists the commands of a turn as a shell script.
+//! `claw-turn --dry-run`: lists the commands of a turn as a shell script. Those that depend on an outcome are comments.
 
 use crate::scripts::{Turn, is_path};
 use clawutils::cli::options::StoreKind;
@@ -6,6 +6,9 @@ use clawutils::process::quoted;
 use clawutils::provider::address;
 use clawutils::settings::{Origin, Setting, SettingValue};
 use std::ffi::{OsStr, OsString};
+
+/// The file with the failure of the call.
+const FAILURE: &str = "failure.json";
 
 /// Returns a shell script with the settings that are not at their defaults and the pipelines that the turn would run.
 pub fn plan(
@@ -25,14 +28,20 @@ pub fn plan(
             script.push_str(&format!("export {}={}\n", setting.variable, shown(&text)));
         }
     }
-    for (comment, command) in steps(args, has_limit, ask_window) {
-        script.push_str(&format!("# {comment}\n{command}\n"));
+    for Step { comment, command, is_certain } in steps(args, has_limit, ask_window) {
+        let mark = if is_certain { "" } else { "#   " };
+        script.push_str(&format!("# {comment}\n{mark}{command}\n"));
     }
     script
 }
 
-/// A step of the turn: a comment and its command.
-type Step = (&'static str, String);
+/// A step of the turn.
+struct Step {
+    comment: &'static str,
+    command: String,
+    /// True if every turn makes it.
+    is_certain: bool,
+}
 
 /// Returns the steps of the turn.
 fn steps(args: &Turn, has_limit: bool, ask_window: bool) -> Vec<Step> {
@@ -41,7 +50,9 @@ fn steps(args: &Turn, has_limit: bool, ask_window: bool) -> Vec<Step> {
     let rebuild = format!("claw-rebuild --meta -- {session}");
     let append = format!("claw-append -- {session}");
     let call = &settings.call.command;
-    let step = |is_taken: bool, comment, command| is_taken.then_some((comment, command));
+    let step = |is_possible: bool, comment, command| {
+        is_possible.then_some(Step { comment, command, is_certain: false })
+    };
     let steps = [
         prompt(args, &session),
         step(
@@ -54,25 +65,27 @@ fn steps(args: &Turn, has_limit: bool, ask_window: bool) -> Vec<Step> {
             "if the estimate reaches the window less the reserve (status 3) or a cut pays (status 5), summarise before the call; if the bytes reach their limit (status 4), leave images out",
             format!("{rebuild} | claw-estimate --check"),
         ),
-        step(
-            true,
-            "call the model",
-            format!("{rebuild} | {call} | claw-append --print -- {session}"),
-        ),
+        Some(Step {
+            comment: "call the model",
+            command: format!(
+                "{rebuild} | {call} --failure {FAILURE} | claw-append --print -- {session}"
+            ),
+            is_certain: true,
+        }),
         step(
             settings.turn.guard,
             "while a refusal is about tokens (status 3), bytes (4) or a block (76): shorten results or leave blocks out, and call again",
-            format!("{rebuild} | claw-truncate --record | {append}"),
+            format!("{rebuild} | claw-truncate --record --failure {FAILURE} | {append}"),
         ),
         step(
             settings.turn.guard,
             "if that is not enough: summarise the old part, and call again",
-            format!("{rebuild} | claw-compact --record | {append}"),
+            format!("{rebuild} | claw-compact --record --failure {FAILURE} | {append}"),
         ),
         step(
             settings.turn.guard,
-            "if a block is still refused (status 76): undo each of these steps",
-            format!("claw-rebuild --undo cut -- {session} | {append}"),
+            "if a block is still refused (status 76): undo what was done after the refusal",
+            format!("claw-rebuild --undo refused -- {session} | {append}"),
         ),
         step(
             settings.request.tools.is_some(),
@@ -121,13 +134,14 @@ fn prompt(args: &Turn, session: &str) -> Option<Step> {
     }
     let files = args.attach.iter().map(|path| format!(" --attach={}", shown(path.as_os_str())));
     let line = format!("claw-append --user{} -- {session}", files.collect::<String>());
-    Some(match &args.message {
+    let (comment, command) = match &args.message {
         Some(text) => {
             let text = shown(OsStr::new(text));
             ("append the prompt", format!("printf '%s\\n' {text} | {line}"))
         }
         None => ("append the prompt from standard input", line),
-    })
+    };
+    Some(Step { comment, command, is_certain: true })
 }
 
 /// Returns a word for the shell, in quotes if it needs them.
