@@ -1,6 +1,4 @@
-//! Chooses the stages of the guard after a refusal. The way of a refusal: `provider::reading` reads the answer,
-//! `provider::refusal` finds its class and fault, `provider::message_places` its places in the messages, the `error` record
-//! carries them, this module chooses a stage, and for a block `truncate::block` chooses what is left out.
+//! Chooses the stages of the guard after a refusal. CONTRIBUTING.md has the whole way of a refusal.
 
 use crate::estimate::Refused;
 use crate::exit::Exit;
@@ -99,13 +97,13 @@ pub fn advice(fault: Fault, tried: &[&str]) -> &'static str {
             "the request does not fit after all steps; try a model with a larger window (--model, --window) or a shorter answer (--max-tokens)"
         }
         Fault::Bytes => {
-            "the request has too many bytes after all steps; undo the turn and attach less, or try another provider"
+            "the request has too many bytes after all steps; undo the turn (claw-rebuild --undo turn) and attach less, or try another provider"
         }
         Fault::Block | Fault::Wait | Fault::Other if tried.contains(&SENT) => {
-            "no step cured the refusal, so the steps are undone; undo the turn, or try another model"
+            "no step cured the refusal, so the steps are undone; undo the turn (claw-rebuild --undo turn), or try another model"
         }
         Fault::Block | Fault::Wait | Fault::Other => {
-            "there is nothing to leave out that may cure the refusal; undo the turn, or try another model"
+            "there is nothing to leave out that may cure the refusal; undo the turn (claw-rebuild --undo turn), or try another model"
         }
     }
 }

@@ -75,7 +75,7 @@ fn run(answers: Vec<Result<Answer, Failure>>) -> (bool, Vec<u64>, Vec<f64>) {
 const ROOM: &str = "input length and `max_tokens` exceed context limit: 7000 + 4000 > 10000, x";
 
 #[test]
-fn v65_max_tokens_is_lowered_at_most_once() {
+fn v65_the_same_limit_lowers_max_tokens_only_once() {
     assert_eq!(run(vec![refusal(400, ROOM, None), good()]), (true, vec![4000, 2936], vec![]));
     let twice = vec![refusal(400, ROOM, None), refusal(400, ROOM, None)];
     assert_eq!(run(twice), (false, vec![4000, 2936], vec![]));
