@@ -44,6 +44,17 @@ def errors(held, estimated, counted):
     return kinds, {group: value for group, value in error.items() if is_stress(group)}, files
 
 
+def covered(estimated):
+    """Returns a sentence on the estimates for an unknown model, compared with those for every family."""
+    largest = numpy.max([counts for name, counts in estimated.items() if name != "unknown"], axis=0)
+    ratios = numpy.array(estimated["unknown"]) / largest
+    under = int((ratios < 1).sum())
+    if not under:
+        return "On all samples of this page, the estimate for an unknown model is also at least that for every other family.\n"
+    return ("The estimate for an unknown model is also at least that for every other family, except on "
+            f"{under} of the samples of this page, where it is up to {100 * (1 - ratios.min()):.1f} % lower.\n")
+
+
 def percent(value):
     return f"{100 * value:+.1f} %"
 
@@ -67,10 +78,11 @@ def tables(cache, texts, program):
     counts["unknown"] = counters.largest(counts)
     chosen = [text for _, text in held]
     quarter = [max(1, -(-len(text["text"]) // 4)) for text in chosen]
+    estimated = {name: estimates(program, [text["text"] for text in chosen], model) for name, model in MODELS.items()}
     ours, theirs, worst, by_kind = [], [], [], collections.defaultdict(dict)
-    for name, model in MODELS.items():
+    for name in MODELS:
         counted = [max(1, counts[name][index]) for index, _ in held]
-        kinds, stress, files = errors(chosen, estimates(program, [text["text"] for text in chosen], model), counted)
+        kinds, stress, files = errors(chosen, estimated[name], counted)
         ours.append(row(name, kinds, stress, files))
         theirs.append(row(name, *errors(chosen, quarter, counted)))
         worst += [f"| {name} | {listed(sorted(kinds.items(), key=lambda item: item[1]))} |"]
@@ -84,6 +96,7 @@ def tables(cache, texts, program):
     return {
         "samples": f"Measured on {date}: {len(held)} samples of {len(by_kind)} kinds, among them {len(files)} random files with "
                    f"{len(extensions)} extensions, and {len(stress)} stress samples.\n",
+        "unknown": covered(estimated),
         "estimates": "\n".join([head, *ours, ""]),
         "characters": "\n".join([head, *theirs, ""]),
         "errors": "\n".join(["| family | lowest and highest kinds |\n|---|---|", *worst, ""]),
