@@ -1,12 +1,9 @@
-// Rebuilds the messages of a transcript by the rules of rebuild.py. The first argument selects how the file is read:
-// "string" reads it as one string (at most 512 MiB, the longest string of V8) and splits that, "lines" uses the module
-// readline, and "bytes" decodes each line separately, which is the fastest way.
+// Rebuilds the messages of a transcript by the rules of rebuild.py.
 "use strict";
 
 const fs = require("fs");
 const readline = require("readline");
 
-const [, , way, path] = process.argv;
 let open = null;
 let out = [];
 
@@ -50,26 +47,9 @@ function take(line) {
 	}
 }
 
-const ways = {
-	async string() {
-		for (const line of fs.readFileSync(path, "utf8").split("\n")) take(line);
-	},
-	async lines() {
-		const lines = readline.createInterface({ input: fs.createReadStream(path), crlfDelay: Infinity });
-		for await (const line of lines) take(line);
-	},
-	async bytes() {
-		const bytes = fs.readFileSync(path);
-		for (let from = 0; from < bytes.length;) {
-			let to = bytes.indexOf(10, from);
-			if (to < 0) to = bytes.length;
-			take(bytes.toString("utf8", from, to));
-			from = to + 1;
-		}
-	},
-};
-
-ways[way]().then(() => {
+const lines = readline.createInterface({ input: fs.createReadStream(process.argv[2]), crlfDelay: Infinity });
+lines.on("line", take);
+lines.on("close", () => {
 	close();
 	flush();
 });
