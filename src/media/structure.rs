@@ -37,8 +37,7 @@ pub fn check(image: Encoded<'_>) -> Result<Picture, String> {
         Kind::Unknown => return Err("is no image".to_owned()),
         other => return Err(["is ", other.name(), ", which is not accepted"].concat()),
     };
-    let size = size::size(image.text());
-    match size {
+    match size::of(image, kind) {
         Some((width, height)) if is_whole => Ok(Picture { kind, width, height }),
         Some(_) => Err(TORN.to_owned()),
         None => Err("has no size".to_owned()),
