@@ -46,10 +46,6 @@ pub struct Window {
 }
 
 impl Policy {
-    /// All policies, in order of display.
-    pub const ALL: [Policy; 6] =
-        [Policy::None, Policy::Window, Policy::Pi, Policy::Openclaw, Policy::Cold, Policy::Cost];
-
     /// Returns the name.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -15,8 +15,6 @@ use crate::provider::collect::Collect;
 use crate::provider::{ModelRequest, Reply, address};
 pub(super) use request::message;
 
-/// The default base URL, which is also the server's default (`OLLAMA_HOST`).
-pub const BASE_URL: &str = "http://127.0.0.1:11434";
 /// The default window in tokens: the server's default on a machine with less than 24 GiB of video memory (see the
 /// server's docs/context-length.mdx). It is sent with every request, because a different window makes the server
 /// reload the model.
