@@ -340,17 +340,10 @@ fn tool_result<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
 }
 
 fn truncation<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
-    let number = |name: &str| object.number(name).ok_or(format!("no number '{name}'"));
     Ok(Body::Truncation {
         tool_use_id: text(object, "tool_use_id")?,
         record_id: text(object, "record_id")?,
-        shown: Box::new(KeptSpan {
-            head: number("head")?,
-            tail: number("tail")?,
-            bytes: number("bytes")?,
-            sha256: text(object, "sha256")?,
-            media: KeptSpan::media_of(object)?,
-        }),
+        shown: Box::new(KeptSpan::parse(object)?),
         scale: Scale::read(object),
     })
 }

@@ -31,15 +31,22 @@ impl KeptSpan {
             .optional(Members::strings, "media", media)
     }
 
-    /// Parses the member `media` of an object that [`KeptSpan::add_to`] wrote. If it is missing, the list is empty.
+    /// Parses the members that [`KeptSpan::add_to`] wrote. If `media` is missing, the list is empty.
     ///
     /// # Errors
-    /// Returns the reason if it is not a list of strings.
-    pub fn media_of(object: &Object<'_>) -> Result<Vec<String>, String> {
-        let Some(raw) = object.get("media") else { return Ok(Vec::new()) };
-        let names = elements(raw).and_then(|list| {
+    /// Returns the reason if a member is missing or invalid.
+    pub fn parse(object: &Object<'_>) -> Result<KeptSpan, String> {
+        let number = |name: &str| object.number(name).ok_or(format!("no number '{name}'"));
+        let names = object.get("media").map_or(Some(Vec::new()), elements).and_then(|list| {
             list.into_iter().map(|name| Some(json::string(name)?.into_owned())).collect()
         });
-        names.ok_or_else(|| "'media' is not a list of strings".to_owned())
+        let sha256 = object.string("sha256").filter(|hash| !hash.is_empty());
+        Ok(KeptSpan {
+            head: number("head")?,
+            tail: number("tail")?,
+            bytes: number("bytes")?,
+            sha256: sha256.ok_or("no 'sha256'")?.into_owned(),
+            media: names.ok_or("'media' is not a list of strings")?,
+        })
     }
 }

@@ -80,14 +80,8 @@ pub(super) fn parse(meta: &Object<'_>) -> Result<Vec<ResultMeta>, String> {
 fn parse_one(raw: &str) -> Result<ResultMeta, String> {
     let bad = || "'_meta.results' contains an invalid result".to_owned();
     let object = Object::parse(raw).map_err(|_| bad())?;
-    let media = KeptSpan::media_of(&object).map_err(|_| bad())?;
-    let shown = object.number("bytes").map(|bytes| KeptSpan {
-        head: object.number("head").unwrap_or(0),
-        tail: object.number("tail").unwrap_or(0),
-        bytes,
-        sha256: object.string("sha256").unwrap_or_default().into_owned(),
-        media,
-    });
+    let shown = object.get("bytes").map(|_| KeptSpan::parse(&object)).transpose();
+    let shown = shown.map_err(|_| bad())?;
     let left_out = match object.get("left_out") {
         None => LeftOut::Nothing,
         Some("true") => LeftOut::All,
