@@ -5,7 +5,7 @@ use crate::cli::{ENVIRONMENT, config, diagnostics};
 use crate::exit::{Error, Exit};
 use crate::settings::decide::{CommandLine, CommandLineError, Parsed};
 use crate::settings::mistakes::usage_error;
-use crate::settings::{Setting, SettingValue, deferred};
+use crate::settings::{Setting, SettingValue};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Parser};
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
     let arguments = process_arguments();
     #[cfg(feature = "completions")]
     print_completions_if_asked(&A::command(), &arguments);
-    let line = CommandLine::parse(deferred::command_for::<A>(&arguments), &arguments);
+    let line = CommandLine::parse(A::command(), &arguments);
     let parsed = line.and_then(|line| Ok((from_matches(&mut line.given.clone())?, line.given)));
     let (parsed, given) = parsed.map_err(|failed| into_error(failed, &arguments))?;
     if !log_json_if_asked(&arguments) && config::open(&given).is_ok_and(|file| file.logs_json()) {
@@ -94,7 +94,7 @@ fn into_error(failed: CommandLineError, arguments: &[OsString]) -> anyhow::Error
 pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, CommandLineError> {
     #[cfg(feature = "completions")]
     print_completions_if_asked(&A::command(), arguments);
-    let line = CommandLine::parse(deferred::command_for::<A>(arguments), arguments)?;
+    let line = CommandLine::parse(A::command(), arguments)?;
     let file = config::open(&line.given)?;
     line.decide(ENVIRONMENT, &file)
 }

@@ -8,7 +8,6 @@
 //! - A setting that may be repeated is a list. One place gives the whole list; lists are not merged.
 
 use crate::exit::{Error, Exit};
-use crate::settings::deferred::is_about_whole_program;
 use crate::settings::file::ConfigFile;
 use crate::settings::{
     Origin, Setting, SettingValue, ValueKind, Variables, mistakes, opposite, opposite_id,
@@ -62,12 +61,6 @@ impl<'a> CommandLine<'a> {
         command: Command,
         arguments: &'a [OsString],
     ) -> Result<CommandLine<'a>, CommandLineError> {
-        if is_about_whole_program(arguments) {
-            // The text does not mention the subcommands' options, so they need not be prepared, and global options need not
-            // be copied into each subcommand.
-            let change = |arg| without_value_of_variable(arg).global(false);
-            return Err(help(command.mut_args(change), arguments));
-        }
         let command = with_negative_numbers(command);
         let mut flags = with_flags_alone(&command);
         match flags.try_get_matches_from_mut(arguments) {

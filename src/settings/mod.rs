@@ -7,7 +7,6 @@
 //! text of the file.
 
 pub mod decide;
-pub mod deferred;
 pub mod file;
 pub mod groups;
 pub mod mistakes;

@@ -20,7 +20,6 @@ use crate::guard::GuardArgs;
 use crate::merge::MergeArgs;
 use clap::{Parser, Subcommand};
 use clawutils::cli::{self, LogArgs, arguments};
-use clawutils::settings::deferred::Deferred;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -43,15 +42,15 @@ struct Args {
 #[derive(Subcommand)]
 enum ModeArgs {
     /// Check that transcripts are sound, can be sent and fit the window
-    Check(Deferred<CheckArgs>),
+    Check(CheckArgs),
     /// Report at which turns context windows would overflow, and what the guard would do
-    Guard(Deferred<GuardArgs>),
+    Guard(GuardArgs),
     /// Request the replies of transcripts again and compare them with the recorded ones
-    Call(Deferred<Box<CallArgs>>),
+    Call(Box<CallArgs>),
     /// Compare two directories of transcripts, or the reports of two runs
-    Diff(Deferred<DiffArgs>),
+    Diff(DiffArgs),
     /// Merge the reports of several runs, and write their results
-    Merge(Deferred<MergeArgs>),
+    Merge(MergeArgs),
 }
 
 fn main() -> ExitCode {
@@ -59,13 +58,13 @@ fn main() -> ExitCode {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-replay");
         match args.mode {
-            ModeArgs::Check(Deferred(check)) => run::run(check.mode()?, check.run, log),
-            ModeArgs::Guard(Deferred(guard)) => run::run(guard.mode()?, guard.run, log),
-            ModeArgs::Call(Deferred(call)) => {
+            ModeArgs::Check(check) => run::run(check.mode()?, check.run, log),
+            ModeArgs::Guard(guard) => run::run(guard.mode()?, guard.run, log),
+            ModeArgs::Call(call) => {
                 run::run(call.mode(&arguments::decided::<Args>()?)?, call.run, log)
             }
-            ModeArgs::Diff(Deferred(diff)) => diff.run(log),
-            ModeArgs::Merge(Deferred(merge)) => merge.run(log),
+            ModeArgs::Diff(diff) => diff.run(log),
+            ModeArgs::Merge(merge) => merge.run(log),
         }
     })
 }
