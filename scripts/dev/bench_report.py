@@ -1,4 +1,4 @@
-"""The report of scripts/dev/bench: BENCH.md, and a picture with three plots."""
+"""The report of scripts/dev/bench: BENCH.md, and a picture with two plots."""
 
 import datetime
 import html
@@ -18,17 +18,15 @@ Measured on {date} by `{command}`, which writes this page and its picture, on {m
 of the ratios of all rounds, in which the two programs take turns. With a goal of `<=` it is our time divided by the
 other's, with `>=` the other's divided by ours. A release should meet the goal; the stretch goal is
 what the hardware should allow. A program that takes less than a second runs twice in each turn, and the second time
-counts. Programs are started without a shell (except in row 29), on files that are in the page cache. Our programs are
+counts. Programs are started without a shell, on files that are in the page cache. Our programs are
 those that `make install` installs. They are linked dynamically, so row 11 compares with a C program that is as well, and
 the goal of row 15 is that for dynamic programs. The goals were lower while static programs were installed, which start
 0.3 ms earlier; since then there is no row 22, the limit on sizes.
 
-![The cost of a turn against the length of its history, the time of a rebuild, and appending by several
-writers]({picture})
+![The cost of a turn against the length of its history, and the time of a rebuild]({picture})
 
 The left plot compares a turn with the offline provider, in transcripts that end with a compaction, with a program that
-parses the whole file. In the right plot, as many processes run at once as there are writers, and each process appends
-one record.
+parses the whole file.
 
 """
 
@@ -54,16 +52,12 @@ class Plots:
 
     turns: list = field(default_factory=list)
     rebuilds: dict = field(default_factory=dict)
-    appends: list = field(default_factory=list)
 
     def history(self, series):
         self.turns = series
 
     def rebuild(self, size, name, seconds):
         self.rebuilds.setdefault(size, []).append((name, seconds))
-
-    def concurrency(self, series):
-        self.appends = series
 
 
 # The page.
@@ -192,8 +186,6 @@ def picture(plots):
         panels.append(curves("Time of a turn", plots.turns, "s", "MiB of history"))
     for size, entries in list(plots.rebuilds.items())[-1:]:
         panels.append(bars(f"Time of a rebuild of {size}", entries))
-    if plots.appends:
-        panels.append(curves("Records appended per second", plots.appends, "", "writers"))
     width = WIDTH * len(panels)
     yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" '
            'font-family="system-ui, sans-serif">')
