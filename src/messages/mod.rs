@@ -29,7 +29,6 @@ use crate::exit::{Error, Exit};
 use crate::input::line::{self, without_mark};
 use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
-use crate::record::block_text::MAX_PIECES;
 use crate::record::content::{Block, Content, Role};
 use crate::rules::order::Said;
 pub use meta::Meta;
@@ -207,24 +206,12 @@ impl<'a> Message<'a> {
         out: &mut impl Write,
     ) -> io::Result<()> {
         let meta = self.meta_if(meta);
-        // A block needs at most MAX_PIECES slices, and one for a comma. Most messages have few blocks, and need no allocation.
-        let most = 8 + (MAX_PIECES + 1) * self.content.blocks().len();
-        let (mut few, mut many) = ([IoSlice::new(b""); 32], Vec::new());
-        let slices = if most <= few.len() {
-            &mut few[..]
-        } else {
-            many.resize(most, IoSlice::new(b""));
-            &mut many[..]
-        };
-        let mut count = 0;
-        let mut add = |piece| {
-            slices[count] = IoSlice::new(str::as_bytes(piece));
-            count += 1;
-        };
+        let mut slices = Vec::new();
+        let mut add = |piece| slices.push(IoSlice::new(str::as_bytes(piece)));
         add(before);
         self.pieces(&meta, &mut add);
         add(after);
-        let mut left = &mut slices[..count];
+        let mut left = &mut slices[..];
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             match out.write_vectored(left) {

@@ -82,7 +82,7 @@ impl<'a> BlockText<'a> {
         }
     }
 
-    /// Calls `each` with the consecutive pieces of the text, at most [`MAX_PIECES`] of them.
+    /// Calls `each` with the consecutive pieces of the text.
     pub(crate) fn pieces<'s>(&'s self, each: &mut impl FnMut(&'s str)) {
         match &self.0 {
             Form::Any(raw) | Form::Text(raw) => each(raw),
@@ -111,11 +111,8 @@ impl<'a> BlockText<'a> {
     }
 }
 
-/// The maximum number of pieces of a block's text.
-pub(crate) const MAX_PIECES: usize = 5;
-
 impl ResultParts<'_> {
-    fn pieces(&self) -> [&str; MAX_PIECES] {
+    fn pieces(&self) -> [&str; 5] {
         let before = concat!(opening!("type": "tool_result", "tool_use_id"), "\"");
         let end = result_end(self.is_error);
         [before, &self.id, concat!("\"", member!("content")), &self.content, end]
@@ -183,7 +180,6 @@ mod tests {
                 let text = BlockText::of_result(&Id::from(id), content.into(), is_error);
                 let mut pieces = Vec::new();
                 text.pieces(&mut |piece| pieces.push(piece));
-                assert!(pieces.len() <= MAX_PIECES);
                 assert_eq!(pieces.concat(), *text);
                 let object = Object::parse(&text).unwrap();
                 assert_eq!(object.string("tool_use_id").as_deref(), Some(id));
