@@ -54,7 +54,6 @@ complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l profil
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -s 0 -l null -d 'Paths in the file of --files-from end in a NUL byte instead of a line feed'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l fail-fast -d 'Stop after the first transcript that fails or is unreadable'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l strict -d 'Exit with 65 if a file is not a transcript'
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l tap -d 'Write the results in the Test Anything Protocol, instead of reports as JSON lines'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l github -d 'Also write failures as annotations of GitHub Actions, on standard error'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -l quiet -d 'Show no progress and no totals on standard error'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -86,7 +85,6 @@ complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l profil
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -s 0 -l null -d 'Paths in the file of --files-from end in a NUL byte instead of a line feed'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l fail-fast -d 'Stop after the first transcript that fails or is unreadable'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l strict -d 'Exit with 65 if a file is not a transcript'
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l tap -d 'Write the results in the Test Anything Protocol, instead of reports as JSON lines'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l github -d 'Also write failures as annotations of GitHub Actions, on standard error'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -l quiet -d 'Show no progress and no totals on standard error'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand guard" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -162,7 +160,6 @@ complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l detect-
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -s 0 -l null -d 'Paths in the file of --files-from end in a NUL byte instead of a line feed'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l fail-fast -d 'Stop after the first transcript that fails or is unreadable'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l strict -d 'Exit with 65 if a file is not a transcript'
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l tap -d 'Write the results in the Test Anything Protocol, instead of reports as JSON lines'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l github -d 'Also write failures as annotations of GitHub Actions, on standard error'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -l quiet -d 'Show no progress and no totals on standard error'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand call" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -177,7 +174,6 @@ complete -c claw-replay -n "__fish_claw_replay_using_subcommand diff" -l config 
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand diff" -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand diff" -l fail-fast -d 'Stop after the first transcript that fails or is unreadable'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand diff" -l strict -d 'Exit with 65 if a file is not a transcript'
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand diff" -l tap -d 'Write the results in the Test Anything Protocol, instead of reports as JSON lines'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand diff" -l github -d 'Also write failures as annotations of GitHub Actions, on standard error'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand diff" -l quiet -d 'Show no progress and no totals on standard error'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -189,7 +185,6 @@ json\t'One JSON object per diagnostic'"
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand merge" -l config -d 'Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)' -r -F
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand merge" -l profile -d 'Profile of the configuration file to use' -r -f
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand merge" -l strict -d 'Exit with 65 if a file is not a transcript'
-complete -c claw-replay -n "__fish_claw_replay_using_subcommand merge" -l tap -d 'Write the results in the Test Anything Protocol, instead of reports as JSON lines'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand merge" -l github -d 'Also write failures as annotations of GitHub Actions, on standard error'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand merge" -l quiet -d 'Show no progress and no totals on standard error'
 complete -c claw-replay -n "__fish_claw_replay_using_subcommand merge" -s h -l help -d 'Print help (see more with \'--help\')'

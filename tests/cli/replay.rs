@@ -138,11 +138,9 @@ fn fail_fast_stops_at_the_first_failure_in_order() {
     }
     // Reports in other formats state that not all transcripts were examined.
     let stopped = "stopped at the first failure; further transcripts were not examined";
-    let args = ["--fail-fast", "--tap", "--junit", "r.xml", "--markdown", "r.md", "--html", "r"];
+    let args = ["--fail-fast", "--junit", "r.xml", "--markdown", "r.md", "--html", "r"];
     let run = sandbox.cmd("claw-replay").arg("check").args(args).arg("d").assert().code(1);
     let totals = "3 files: 1 passed, 1 failed, 1 not a transcript; ";
-    let skipped = format!("\nok 6 - further transcripts # SKIP {stopped}\n1..6\n");
-    assert!(run.stdout_text().ends_with(&skipped), "{}", run.stdout_text());
     assert_eq!(run.stderr_text(), format!("claw-replay: {totals}{stopped}\n"));
     for (file, part) in [
         ("r.md", format!("{totals}{stopped}\n")),

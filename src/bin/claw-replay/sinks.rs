@@ -8,14 +8,12 @@ mod html;
 mod junit;
 mod markdown;
 mod results;
-mod tap;
 
 use self::file::ReportFile;
 use self::github::Github;
 use self::html::Html;
 use self::junit::Junit;
 use self::markdown::Markdown;
-use self::tap::Tap;
 use crate::report::{Report, Status};
 use anyhow::Context;
 use clawutils::cli::{Output, survive_file_limits};
@@ -54,9 +52,6 @@ pub struct SinkArgs {
     /// Also write the results as JUnit XML, which most CI systems read
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Write the results in the Test Anything Protocol, instead of reports as JSON lines
-    #[arg(long)]
-    pub tap: bool,
     /// Also write failures as annotations of GitHub Actions, on standard error
     #[arg(long)]
     pub github: bool,
@@ -79,10 +74,7 @@ impl SinkArgs {
     pub fn open(&self, strict: bool) -> anyhow::Result<Reporter> {
         survive_file_limits()?;
         self.refuse_same_names()?;
-        let mut sinks: Vec<Box<dyn Sink>> = vec![match self.tap {
-            true => Box::new(Tap::open(strict)),
-            false => Box::new(JsonLines { out: Output::open() }),
-        }];
+        let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(JsonLines { out: Output::open() })];
         if let Some(path) = &self.junit {
             sinks.push(Box::new(Junit::create(path, strict)?));
         }

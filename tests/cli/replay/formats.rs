@@ -66,37 +66,6 @@ fn junit_results_are_valid_whatever_transcripts_contain() {
 }
 
 #[test]
-fn tap_results_are_read_by_prove() {
-    let sandbox = three();
-    let run = check(&sandbox, &["--tap", "--window", "4000", "d"]).code(1);
-    let text = run.stdout_text();
-    assert_printable(&text);
-    assert!(text.starts_with("TAP version 13\nok 1 - d/a.jsonl: sound\nok 2 - "), "{text}");
-    assert!(
-        text.contains("\nnot ok 4 - d/b \\# <c>, d.jsonl: sound\n  ---\n  message: \""),
-        "{text}"
-    );
-    assert!(text.contains("\n    file: \"d/b # <c>, d.jsonl\"\n    line: 4\n  ...\n"), "{text}");
-    assert!(text.contains("\nok 7 - d/text.jsonl # SKIP cannot read 'd/text.jsonl'"), "{text}");
-    assert!(text.ends_with("\n1..7\n"), "{text}");
-    check(&sandbox, &["--tap", "--shard", "1/9999", "d/a.jsonl"])
-        .success()
-        .stdout("TAP version 13\n1..0 # SKIP no transcripts\n");
-    if has_tool("prove") {
-        let prove = |paths: &str| {
-            let command = "claw-replay check --quiet --tap";
-            sandbox.sh(&format!("prove --exec '{command}' {paths}")).assert()
-        };
-        prove("d/a.jsonl").success().stdout(contains("Files=1, Tests=2"));
-        prove("d/text.jsonl").success().stdout(contains("Files=1, Tests=1"));
-        sandbox.write("r.tap", text);
-        let run = sandbox.sh("prove --exec cat r.tap").assert().code(1);
-        let output = run.stdout_text();
-        assert!(output.contains("Failed test:  4") && !output.contains("Parse errors"), "{output}");
-    }
-}
-
-#[test]
 fn annotations_do_not_change_the_reports() {
     let sandbox = three();
     let plain = check(&sandbox, &["d"]).code(1).stdout_text();
@@ -121,14 +90,8 @@ fn details_and_skipped_cases_are_in_each_format() {
     let end =
         json!({"end": "complete", "passed": 0, "failed": 1, "unreadable": 0, "not_transcripts": 0});
     sandbox.write("reports", format!("{report}\n{end}\n"));
-    let args = ["--quiet", "--tap", "--junit", "r.xml", "--markdown", "r.md", "--html", "r"];
-    let run = sandbox.cmd("claw-replay").arg("merge").args(args).arg("reports").assert().code(1);
-    let tap = run.stdout_text();
-    let yaml = "  detail:\n    - \"- a```</pre>\"\n    - \"+ b\\u001b]]>\"\n  ...\n";
-    assert!(
-        tap.contains(yaml) && tap.contains("\nok 2 - a.jsonl: turn 2 # SKIP no reply\n"),
-        "{tap}"
-    );
+    let args = ["--quiet", "--junit", "r.xml", "--markdown", "r.md", "--html", "r"];
+    sandbox.cmd("claw-replay").arg("merge").args(args).arg("reports").assert().code(1);
     for (file, part) in [
         ("r.xml", "differs\nline 2\n\n- a```&lt;/pre&gt;\n+ b\\u{1b}]]&gt;</failure>"),
         ("r.xml", "<skipped message=\"no reply\">no reply</skipped>"),
@@ -137,11 +100,6 @@ fn details_and_skipped_cases_are_in_each_format() {
     ] {
         let text = sandbox.read_text(file);
         assert!(text.contains(part), "no {part} in {file}:\n{text}");
-    }
-    if has_tool("prove") {
-        sandbox.write("r.tap", tap);
-        let run = sandbox.sh("prove --exec cat r.tap").assert().code(1);
-        assert!(!run.stdout_text().contains("Parse errors"), "{run}");
     }
 }
 
