@@ -23,73 +23,67 @@ pub(super) struct Number {
 
 /// Returns the numbers in `text`. Digits inside a name, such as `gpt-5.4`, are no numbers.
 pub(super) fn numbers(text: &str) -> Vec<Number> {
-    let bytes = text.as_bytes();
-    let (mut all, mut at) = (Vec::new(), 0);
-    while at < bytes.len() {
-        if !bytes[at].is_ascii_digit() {
-            at += 1;
-            continue;
-        }
-        let start = at;
-        at = end_of_digits(bytes, start);
-        let in_name = start > 0 && is_name_byte(bytes, start - 1);
-        let number = (!in_name).then(|| number(text, start, at)).flatten();
-        at = number.map_or(at, |number| number.end);
+    let mut all = Vec::new();
+    let mut at = 0;
+    while let Some(found) = text[at..].find(|c: char| c.is_ascii_digit()) {
+        let start = at + found;
+        let end = start + length_of_digits(&text.as_bytes()[start..]);
+        let is_free = !ends_in_name(&text[..start]);
+        let number = is_free.then(|| number(text, start, end)).flatten();
+        at = number.map_or(end, |number| number.end);
         all.extend(number);
     }
     all
 }
 
-/// Returns true if the byte before a number joins it to a name: a letter, or a mark after a letter.
-fn is_name_byte(bytes: &[u8], at: usize) -> bool {
-    match bytes[at] {
-        byte if byte.is_ascii_alphabetic() => true,
-        b'-' | b'_' | b'.' | b'#' => at > 0 && bytes[at - 1].is_ascii_alphanumeric(),
-        b'/' => at > 0 && bytes[at - 1].is_ascii_alphabetic(),
-        _ => false,
+/// Returns true if a digit after `text` belongs to a name: after a letter, or after a mark that joins it to one.
+fn ends_in_name(text: &str) -> bool {
+    let mut bytes = text.bytes().rev();
+    match bytes.next() {
+        Some(b'-' | b'_' | b'.' | b'#') => {
+            bytes.next().is_some_and(|byte| byte.is_ascii_alphanumeric())
+        }
+        Some(b'/') => bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic()),
+        last => last.is_some_and(|byte| byte.is_ascii_alphabetic()),
     }
 }
 
-/// Returns the end of the digits that begin at `start`. Groups of three digits may be separated by a comma, a point, a
-/// space, an apostrophe or an underscore.
-fn end_of_digits(bytes: &[u8], start: usize) -> usize {
-    let digits =
-        |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let mut end = start + digits(start);
-    let first = end - start;
-    while first <= 3
-        && bytes.get(end).is_some_and(|mark| matches!(mark, b',' | b'.' | b' ' | b'\'' | b'_'))
-        && bytes.get(end) == bytes.get(start + first)
-        && digits((end + 1).min(bytes.len())) == 3
+/// Returns the length of the digits at the beginning of `text`. Groups of three digits may be separated by a comma, a
+/// point, a space, an apostrophe or an underscore.
+fn length_of_digits(text: &[u8]) -> usize {
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let first = digits(text);
+    let mut length = first;
+    if first <= 3
+        && let Some(mark @ (b',' | b'.' | b' ' | b'\'' | b'_')) = text.get(first)
     {
-        end += 4;
+        while text.get(length) == Some(mark) && digits(&text[length + 1..]) == 3 {
+            length += 4;
+        }
     }
-    end
+    length
 }
 
 /// Reads the number whose digits are `text[start..end]`, with its unit.
 fn number(text: &str, start: usize, end: usize) -> Option<Number> {
     let digits: String = text[start..end].chars().filter(char::is_ascii_digit).collect();
     // An identifier, such as '021'.
-    if digits.len() > 1 && digits.starts_with('0') {
+    if digits.starts_with('0') {
         return None;
     }
     let mut value = digits.parse::<u64>().ok()?;
     let mut rest = &text[end..];
-    let mut end = end;
     // A decimal fraction: '20.0 MB', '1.5 million'. The fraction is dropped.
     if let Some(fraction) = rest.strip_prefix('.')
         && fraction.starts_with(|c: char| c.is_ascii_digit())
     {
-        let length =
-            fraction.len() - fraction.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        rest = &fraction[length..];
-        end += 1 + length;
+        rest = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
     }
+    let end = text.len() - rest.len();
     let word: String = rest.trim_start().chars().take_while(|c| c.is_alphabetic()).collect();
     let is_joined = rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
     let (factor, unit) = match word.as_str() {
-        "k" if is_joined => (1000, Unit::Tokens),
+        "k" => (1000, Unit::Tokens),
         "m" if is_joined => (1_000_000, Unit::Tokens),
         "b" | "byte" | "bytes" | "octets" | "字节" | "バイト" | "바이트" => {
             (1, Unit::Bytes)

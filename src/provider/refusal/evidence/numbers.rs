@@ -4,6 +4,7 @@
 use super::digits::{Number, Unit, numbers};
 use super::sentence::Words;
 use super::words::{LIMIT, OUTPUT, TOO_LONG, TOO_MUCH};
+use crate::provider::refusal::bounded;
 
 /// The smallest number that is taken for a count of tokens; smaller ones count something else.
 const SMALLEST: u64 = 16;
@@ -173,8 +174,9 @@ enum Label {
 
 /// Returns the meaning of a number by the words around it. `from` and `to` are the ends of its neighbours.
 fn label(text: &str, number: &Number, from: usize, to: usize) -> Label {
-    let before = near(text, from.max(number.start.saturating_sub(BEFORE)), number.start);
-    let after = near(text, number.end, to.min(number.end + AFTER));
+    let mut from = from.max(number.start.saturating_sub(BEFORE))..=number.start;
+    let before = from.find_map(|from| text.get(from..number.start)).unwrap_or_default();
+    let after = bounded(&text[number.end..to], AFTER);
     // The words after a punctuation mark belong to the next number.
     let after = after.split([',', ';', '(', ')', '.']).next().unwrap_or_default();
     let (words, next) = (Words::of(before), Words::of(after));
@@ -183,16 +185,19 @@ fn label(text: &str, number: &Number, from: usize, to: usize) -> Label {
     if is_after(LIMIT_BEFORE) || ends_range(text, number) {
         return Label::Limit;
     }
-    if sign.ends_with('+') || next.any(OUTPUT) || is_last(&words, OUTPUT, &[LIMIT, ACTUAL]) {
+    if sign.ends_with('+') {
+        return Label::Requested;
+    }
+    if after.trim_start().starts_with(['>', '+']) {
+        return Label::Actual;
+    }
+    if next.any(OUTPUT) || is_last(&words, OUTPUT, &[LIMIT, ACTUAL]) {
         return Label::Requested;
     }
     if sign.ends_with('>') || sign.ends_with("<=") || sign.ends_with(">=") {
         return Label::Limit;
     }
     if after.starts_with('/') {
-        return Label::Actual;
-    }
-    if after.trim_start().starts_with('>') || after.trim_start().starts_with('+') {
         return Label::Actual;
     }
     if next.any(LIMIT_AFTER) {
@@ -203,8 +208,7 @@ fn label(text: &str, number: &Number, from: usize, to: usize) -> Label {
     }
     // The nearest clause comes first.
     let clause = before.rsplit([',', ';', ':', '(']).next().unwrap_or_default();
-    let near = by_nouns(&Words::of(clause), false).or_else(|| by_nouns(&words, true));
-    near.unwrap_or(Label::None)
+    by_nouns(&Words::of(clause)).or_else(|| by_nouns(&words)).unwrap_or(Label::None)
 }
 
 /// Returns true if the number ends a range that begins with 0 or 1: `[1, 8192]`, `between 1 and 8192`, `1~8192`.
@@ -216,43 +220,26 @@ fn ends_range(text: &str, number: &Number) -> bool {
     let before = text[..number.start].trim_end();
     let first = JOINTS.iter().find_map(|joint| before.strip_suffix(joint)).map(str::trim_end);
     let first = first.and_then(|first| first.strip_suffix(['0', '1']));
-    first.is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || c == '.' || c == ','))
+    first.is_some_and(|rest| !rest.ends_with(char::is_alphanumeric))
 }
 
 /// Returns the meaning of a number by the words before it.
-fn by_nouns(words: &Words<'_>, is_all: bool) -> Option<Label> {
+fn by_nouns(words: &Words<'_>) -> Option<Label> {
     let end = words.len();
     let last = |lists: &[&[&'static str]]| {
         lists.iter().filter_map(|list| words.last_before(list, end)).max()
     };
     let (limit, actual) = (last(&[LIMIT, TOO_MUCH, TOO_LONG]), last(&[ACTUAL]));
-    match (limit, actual, last(&[ACTUAL_NOUNS])) {
-        (Some(limit), actual, _) if actual.is_none_or(|actual| limit >= actual) => {
-            Some(Label::Limit)
-        }
-        (_, Some(_), _) => Some(Label::Actual),
-        (None, None, Some(_)) => Some(Label::Actual),
-        _ if is_all => Some(Label::None),
-        _ => None,
+    if actual > limit {
+        return Some(Label::Actual);
     }
+    limit.map(|_| Label::Limit).or_else(|| last(&[ACTUAL_NOUNS]).map(|_| Label::Actual))
 }
 
 /// Returns true if the last entry of `list` stands after those of the other lists.
 fn is_last(words: &Words<'_>, list: &[&'static str], others: &[&[&'static str]]) -> bool {
     let Some(own) = words.last_before(list, words.len()) else { return false };
     others.iter().filter_map(|other| words.last_before(other, words.len())).all(|it| it <= own)
-}
-
-/// Returns the part of `text` from `from` to `to`, widened to character boundaries.
-fn near(text: &str, mut from: usize, to: usize) -> &str {
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    let mut to = to.max(from);
-    while !text.is_char_boundary(to) {
-        to -= 1;
-    }
-    text.get(from..to).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -280,6 +267,20 @@ mod tests {
             ("入力は9000トークンで、上限の8192トークンを超えています", 9000, 8192, 0),
             ("you have 7000 input tokens and asked for 4000 output tokens, the window is 10000", 7000, 10_000, 4000),
             ("gpt-5.4 of 2026-01-01 has no numbers", 0, 0, 0),
+            ("gpt4096, qwen-16000, phi_32000, v.64000, req#90000 and team/70000 read at most 8192 tokens", 0, 8192, 0),
+            ("request 0219000: the limit is 8192 tokens", 0, 8192, 0),
+            ("the limit is 8192 tokens, and 40000 characters were sent", 0, 8192, 0),
+            ("since 2026-11-28 the limit is 8192 tokens", 0, 8192, 0),
+            ("the limit is 128 K tokens", 0, 128_000, 0),
+            ("10000 tokens in total: 9000 in the prompt and 1000 for the output, the limit is 8192", 9000, 8192, 1000),
+            ("the limit is too low for your 9000 tokens", 9000, 0, 0),
+            ("max_tokens=9000, the prompt has 4000 tokens of a window of 8192", 4000, 8192, 9000),
+            ("入力は９０００トークンで、上限の８１９２トークンを超えています", 9000, 8192, 0),
+            ("prompt tokens > 8192", 0, 8192, 0),
+            ("prompt tokens <= 8192", 0, 8192, 0),
+            ("the prompt is not in 1~8192", 0, 8192, 0),
+            ("the prompt grew from 10 to 9000 tokens", 9000, 0, 0),
+            ("the prompt has 9000 tokens and that is more than this model reads at its maximum", 9000, 0, 0),
             ("the prompt has 9000 tokens", 9000, 0, 0),
             ("9,000/8,192 tokens", 9000, 8192, 0),
             ("a prompt of 2.5m tokens, the limit is 1m tokens", 2_000_000, 1_000_000, 0),
