@@ -18,7 +18,7 @@ use super::text::Numbers;
 pub(super) use numbers::Found;
 use sentence::{Words, fold};
 use words::{
-    BODY, BYTES, CONTEXT, LENGTH, LIMIT, MEDIA, NOT_TAKEN, OTHER, OUTPUT, PARAMETER, PROMPT, RATE,
+    BODY, CONTEXT, LENGTH, LIMIT, MEDIA, NOT_TAKEN, OTHER, OUTPUT, PARAMETER, PROMPT, RATE,
     REQUEST, REQUESTS, SETTING, SHORTEN, SHORTER, SIZE, SOURCE, SPACE, SUSPECT, TOKENS, TOO_LITTLE,
     TOO_LONG, TOO_MUCH, UNRELATED, WHOLE,
 };
@@ -164,7 +164,7 @@ fn excess(words: &Words<'_>, sentence: &str) -> Option<Finding> {
         return None;
     }
     let too = long.or(much);
-    let in_bytes = words.any(BYTES) && numbers::bytes(sentence) != Found::default();
+    let in_bytes = numbers::bytes(sentence) != Found::default();
     if let Some(body) = words.find(BODY).or_else(|| words.find(REQUEST).filter(|_| in_bytes))
         && prompt.is_none()
         && let Some(too) = too.or_else(|| words.find(LIMIT).filter(|_| in_bytes))
@@ -182,8 +182,8 @@ fn excess(words: &Words<'_>, sentence: &str) -> Option<Finding> {
     }
     let Some(request) = words.find(REQUEST) else {
         // A sentence that names nothing else is about the prompt. A name in quotation marks leaves two spaces.
-        let is_bare = !sentence.contains("  ") && !words.any(&["value*", "values"]);
-        let length = words.find(LENGTH).filter(|_| is_bare && !words.any(OTHER))?;
+        let is_bare = !sentence.contains("  ") && !words.any(&["value*"]);
+        let length = words.find(LENGTH).filter(|_| is_bare)?;
         return find(Excess::Tokens, length, too?);
     };
     if let Some(long) = long.or_else(|| words.find(SHORTER)) {

@@ -44,6 +44,11 @@ const OVERFLOWS: &[(u64, u64, &str)] = &[
     (0, 32_768, "输入长度范围应为 [1, 32768]"),
     (0, 0, "`messages` exceed the context limit"),
     (0, 0, "The total number of tokens in your messages exceeds what the model supports."),
+    (0, 4096, "The length of `prompt` exceeds 4096"),
+    // Something else is named too
+    (0, 0, "With the attached files, your input is too long for this model"),
+    (0, 0, "2 images were resized; the message exceeds the maximum length"),
+    (0, 0, "The prompt does not fit the context. The tool said: rate limit reached"),
     // Chinese
     (0, 0, "请压缩上下文后重试"),
     (0, 0, "输入内容过长，请精简后重试"),
@@ -122,6 +127,13 @@ fn overflows_in_unknown_words_are_recognised() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
+#[test]
+fn an_overflow_in_unknown_words_gives_the_requested_output() {
+    let failure = classify(400, "Input and output exceed the context: 156321 + 48384 > 200000");
+    let numbers = (failure.actual, failure.requested_output, failure.limit);
+    assert_eq!(numbers, (Some(156_321), Some(48_384), Some(200_000)), "{failure}");
+}
+
 /// Refusals that are no overflow, although they say that something is too much, or speak of tokens or the context.
 #[rustfmt::skip]
 const LOOKALIKES: &[&str] = &[
@@ -192,7 +204,13 @@ const LOOKALIKES: &[&str] = &[
     "Недостаточно средств на балансе",
     "Превышена квота токенов",
     "Изображение слишком большое",
+    "The length of a value exceeds 64",
+    "The request has 120 questions, but its maximum size is 100",
     // Quotations
+    "The length of 'suffix' exceeds 64",
+    "The title 'how to count tokens' is too long",
+    "'don't call the prompt too long' is not a role",
+    "Cannot read the block {text=the prompt is too long}",
     "The tool reported a problem. The prompt is far too long for the context",
     "invalid content: the conversation is too long",
     "Could not read the model's output: \"context overflow, too many tokens\"",
@@ -259,15 +277,17 @@ fn a_body_that_is_too_large_is_told_from_a_prompt_that_is_too_long() {
 #[test]
 #[rustfmt::skip]
 fn an_output_limit_is_read_in_unknown_words() {
-    for (text, cap) in [
-        ("max_tokens 8192 is larger than the maximum of 4096 for this model", 4096),
-        ("The value of max_output_tokens must be at most 8192", 8192),
-        ("Requested 9000 output tokens, but the model can generate up to 4096", 4096),
-        ("num_predict exceeds the limit of 2048", 2048),
-        ("max_new_tokens (5000) exceeds the maximum (2048)", 2048),
+    for (text, requested, cap) in [
+        ("max_tokens 8192 is larger than the maximum of 4096 for this model", 8192, 4096),
+        ("The value of max_output_tokens must be at most 8192", 0, 8192),
+        ("Requested 9000 output tokens, but the model can generate up to 4096", 9000, 4096),
+        ("num_predict exceeds the limit of 2048", 0, 2048),
+        ("max_new_tokens (5000) exceeds the maximum (2048)", 5000, 2048),
     ] {
         let failure = classify(400, text);
-        assert_eq!((failure.class, failure.output_cap), (FailureClass::OutputCap, Some(cap)), "{failure}");
+        let numbers = (failure.requested_output.unwrap_or(0), failure.output_cap);
+        assert_eq!((failure.class, numbers), (FailureClass::OutputCap, (requested, Some(cap))), "{failure}");
+        assert_eq!(classify(413, text).class, FailureClass::TooLarge, "{failure}");
     }
 }
 

@@ -208,28 +208,6 @@ pub(super) const BODY: &[&str] = &[
     "请求体", "請求體", "请求大小", "报文", "ペイロード", "リクエストボディ", "リクエスト本文", "본문*", "페이로드*", "요청 크기*",
 ];
 
-/// Units of bytes.
-pub(super) const BYTES: &[&str] = &[
-    "byte*",
-    "octet*",
-    "b",
-    "kb",
-    "mb",
-    "gb",
-    "kib",
-    "mib",
-    "gib",
-    "ko",
-    "mo",
-    "байт*",
-    "кб",
-    "мб",
-    "字节",
-    "位元組",
-    "バイト",
-    "바이트*",
-];
-
 /// Words that make a block suspect in a refusal that nothing else explains: kinds of blocks, but also messages and content as
 /// such. They are many on purpose: a wrong suspicion costs one more call, and its step is undone; a missed one ends the session.
 #[rustfmt::skip]
