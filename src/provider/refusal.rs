@@ -365,11 +365,8 @@ fn should_retry(header: &dyn Fn(&str) -> Option<String>) -> Option<bool> {
 
 /// Returns the longest prefix of `text` with at most `most` bytes that ends at a character boundary.
 fn bounded(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    let mut ends = (0..=most.min(text.len())).rev();
+    ends.find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
 #[cfg(test)]

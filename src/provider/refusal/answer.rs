@@ -33,7 +33,7 @@ pub(super) struct ErrorBody {
     pub(super) text: Option<String>,
     /// Types and codes, the innermost first.
     pub(super) kinds: Vec<String>,
-    /// Codes that are numbers but no HTTP status, the innermost first.
+    /// The values of `code`, also those that are numbers.
     pub(super) codes: Vec<String>,
     /// The places in the request that the error names in members of their own.
     pub(super) places: Vec<WirePlace>,
@@ -145,10 +145,8 @@ impl ErrorBody {
         self.places.extend(paths.flat_map(place::all));
         self.note_locations(&object["detail"]);
         let number = &object["code"];
-        let number =
-            number.as_str().map(str::to_owned).or_else(|| Some(number.as_u64()?.to_string()));
-        let is_own = |code: &String| code.parse::<u64>().is_ok_and(|code| code > 599);
-        self.codes.extend(number.filter(is_own));
+        self.codes.extend(number.as_str().map(str::to_owned));
+        self.codes.extend(number.as_u64().map(|number| number.to_string()));
     }
 
     /// Collects the places that FastAPI sends: a list of objects with `loc`, the way to a member, as names and numbers.
@@ -186,9 +184,7 @@ impl ErrorBody {
         if body.trim_ascii().is_empty() {
             return format!("HTTP {status} with an empty body");
         }
-        // Four extra bytes, so that the last character shown is not cut before it is decoded.
-        let start = String::from_utf8_lossy(&body[..body.len().min(BODY_BYTES + 4)]);
-        format!("HTTP {status}: {}", bounded(&start, BODY_BYTES))
+        format!("HTTP {status}: {}", bounded(&String::from_utf8_lossy(body), BODY_BYTES))
     }
 }
 

@@ -250,12 +250,6 @@ impl Features {
         self.0 |= Features::bit(feature);
     }
 
-    /// Returns true if the set has no feature.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self == Features::default()
-    }
-
     /// Returns the features in the set.
     pub fn iter(self) -> impl Iterator<Item = Feature> {
         Feature::all().filter(move |feature| self.has(*feature))
@@ -379,6 +373,9 @@ mod tests {
             ("thinking-budget thinking", "\"llama3.2\" does not support thinking", "thinking", ""),
             ("temperature thinking", "Unsupported parameter: 'reasoning_effort' is not supported with this model.", "thinking", ""),
             ("thinking calls", "Invalid role: tool", "calls", ""),
+            ("provider-summary calls", "messages.1.content.0: the compaction block was made for another model", "provider-summary", ""),
+            ("long_cache cache_control", "messages.0.content.0.cache_control.ttl: Extra inputs are not permitted", "long_cache", ""),
+            ("prompt_cache_key", "Unknown parameter: 'prompt_cache_key'.", "prompt_cache_key", ""),
         ] {
             let found = set(asked).refused_by(&failure(400, message));
             let expected = (named(refused), Feature::all().find(|it| it.name() == with));
@@ -395,6 +392,11 @@ mod tests {
             ("temperature", 429, "temperature is not supported while too many requests run"),
             ("temperature", 400, "messages.3.content.0: temperature is unexpected"),
             ("top_k", 400, "stop_top_k is not supported"),
+            ("top_k", 400, "top_p is not supported with this model"),
+            ("provider-summary", 429, "too many requests with compaction"),
+            ("cache_control", 429, "cache_control is not supported while too many requests run"),
+            ("cache_control", 400, "the cache_control of the request was read"),
+            ("cache_control", 400, "top_k is not supported with this model"),
         ] {
             assert_eq!(set(asked).refused_by(&failure(status, message)), None, "{message}");
         }

@@ -174,5 +174,7 @@ mod tests {
         }
         assert_eq!(shown("messages.1 and messages.2.content.0 and messages.1").len(), 2);
         assert_eq!(shown("context messages 7, messages.count, mymessages.3"), [""; 0]);
+        let many: String = (0..100).map(|item| format!("messages.{item} ")).collect();
+        assert_eq!(shown(&many).len(), MAX_PLACES);
     }
 }

@@ -257,6 +257,20 @@ fn audit_15_quotations_never_decide() {
 }
 
 #[test]
+fn a_body_that_was_cut_off_gives_no_numbers() {
+    for text in [
+        OVERFLOWS[5].4,
+        "max_tokens: 8096 > 4096",
+        "The request body is too large; the limit is 10 MB",
+    ] {
+        let cut = classify(400, &error(text)).without_numbers();
+        let sizes = [cut.actual, cut.limit, cut.stated_window, cut.limit_bytes];
+        let output = [cut.requested_output, cut.output_cap];
+        assert_eq!((sizes, output, cut.actual_is_floor), ([None; 4], [None; 2], false), "{text}");
+    }
+}
+
+#[test]
 fn audit_11_only_a_limit_of_the_model_is_a_stated_window() {
     let llama = r#"{"error":{"message":"x","type":"exceed_context_size_error","n_prompt_tokens":5031,"n_ctx":2048}}"#;
     assert_eq!(classify(400, llama).stated_window, Some(2048));
@@ -536,8 +550,26 @@ fn types_decide_if_the_status_does_not() {
         assert_eq!((failure.rule.as_ref(), failure.class), (rule, class), "{status} {kind}");
         assert_eq!(failure.kind.as_deref(), Some(kind));
     }
+    for code in CODES.iter().filter(|code| code.fault == Some(Fault::Block)) {
+        let failure =
+            classify(400, &format!(r#"{{"error":{{"code":"{}","message":"m"}}}}"#, code.word()));
+        let found = (&*failure.rule, failure.fault, failure.certainty);
+        assert_eq!(found, (code.rule, Fault::Block, Certainty::Certain));
+    }
     let inside = classify(200, r#"{"error":{"code":429,"message":"prompt is too long"}}"#);
     assert_eq!((inside.rule.as_ref(), inside.status), ("status-429", Some(200)));
+}
+
+#[test]
+fn the_type_or_code_of_an_error_is_reported() {
+    for (body, kind) in [
+        (r#"{"error":{"type":"new_error"}}"#, Some("new_error")),
+        (r#"{"message":"m","type":"new_error"}"#, Some("new_error")),
+        (r#"{"type":"error","error":{"code":"400","message":"m"}}"#, None),
+        (r#"{"id":"x","type":"message"}"#, None),
+    ] {
+        assert_eq!(classify(400, body).kind.as_deref(), kind, "{body}");
+    }
 }
 
 #[test]
@@ -590,7 +622,14 @@ fn arbitrary_bytes_are_classified() {
     }
     let long = "é".repeat(5000);
     assert_eq!(classify(400, &error(&long)).message, "é".repeat(1024));
+    assert_eq!(
+        classify(400, &error(&format!("x{long}"))).message,
+        "x".to_owned() + &"é".repeat(1023)
+    );
     assert_eq!(classify(400, &long).message, format!("HTTP 400: {}", "é".repeat(250)));
+    // A long text without JSON is no message.
+    let page = format!("The prompt is too long. {}", "x".repeat(5000));
+    assert_eq!(classify(400, &page).class, FailureClass::BadRequest);
     let late = format!("prompt is too long: 5 tokens > 4 maximum. {long}");
     assert_eq!(classify(400, &error(&late)).rule, "R1");
 }
@@ -652,8 +691,31 @@ fn a_failure_is_shown_with_its_class_and_numbers() {
     let gone = Failure::unreachable("connection refused");
     assert_eq!(gone.to_string(), "unreachable (rule no-answer): connection refused");
     assert_eq!((gone.exit(), gone.retryable), (Exit::Unavailable, true));
-    let cut = Failure::broken(200, "the stream ended early");
-    assert_eq!((cut.exit(), cut.status), (Exit::Unavailable, Some(200)));
+    for unusable in [Failure::broken(200, "cut"), Failure::malformed(200, "x"), Failure::empty()] {
+        let found = (unusable.exit(), unusable.status, unusable.retryable);
+        assert_eq!(found, (Exit::Unavailable, Some(200), true), "{unusable}");
+    }
+    assert!(!Failure::untrusted("unknown issuer").retryable);
+}
+
+#[test]
+#[rustfmt::skip]
+fn a_final_message_ends_with_what_the_user_can_do() {
+    let wait = ("retry-after", "5");
+    let refused = |text: &str| classify(400, &error(text));
+    for (failure, ending) in [
+        (Failure::untrusted("unknown issuer"), "; install the system's CA certificates, or give the server's certificate (--ca)"),
+        (refused("This model is only supported in v1/responses and not in v1/chat/completions."), "; the model needs OpenAI's Responses API; give --api responses"),
+        (refused("Invalid role: tool"), "; if the model takes no tools, leave out --tools or use another model"),
+        (refused("top_k is out of range"), "; check the request with claw-call --dry-run"),
+        (classify(401, ""), "; check the key (--key-file, --key-cmd or its variable)"),
+        (classify_with(529, &[wait], ""), "HTTP 529 with an empty body; retry after 5 s"),
+        // The provider says that waiting does not help.
+        (classify_with(429, &[wait, ("x-should-retry", "false")], ""), "HTTP 429 with an empty body; try again later"),
+    ] {
+        let message = failure.final_message();
+        assert!(message.ends_with(ending), "{message}");
+    }
 }
 
 #[test]
@@ -701,6 +763,9 @@ fn what_a_refusal_names_decides_whether_a_block_can_be_left_out() {
         let advice = failure.final_message();
         assert_eq!(advice.contains("the id of a call is not accepted"), is_id, "{param}: {advice}");
     }
+    let fastapi = r#"{"detail":[{"loc":["body","messages",2,"content",0],"msg":"not accepted"}]}"#;
+    let failure = classify(422, fastapi);
+    assert_eq!((failure.fault, failure.certainty), (Fault::Block, Certainty::Certain));
     // A block that is named beside an id may be to blame.
     let both = error("messages.1.content.2.tool_use.id and messages.3.content.0: no");
     assert_eq!(classify(400, &both).fault, Fault::Block);

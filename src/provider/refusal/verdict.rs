@@ -91,7 +91,6 @@ impl Verdict<'_> {
         let in_text = in_text.unwrap_or_default().or_judged(text);
         Numbers {
             input: answer.input.or(in_text.input),
-            input_is_floor: answer.input.is_none() && in_text.input_is_floor,
             limit: answer.limit.or(in_text.limit),
             ..in_text
         }

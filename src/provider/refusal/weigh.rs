@@ -182,8 +182,8 @@ impl Failure {
     /// Returns the failure with another class, which is likely.
     fn turned(self, class: FailureClass, rule: &'static str, why: Option<String>) -> Failure {
         let (rule, certainty, fault) = (rule.into(), Certainty::Likely, class.fault());
-        let (stated_window, why) = (None, why.map(String::into_boxed_str));
-        Failure { class, rule, certainty, fault, why, stated_window, retryable: false, ..self }
+        let why = why.map(String::into_boxed_str);
+        Failure { class, rule, certainty, fault, why, retryable: false, ..self }
     }
 }
 
@@ -297,6 +297,8 @@ mod tests {
         let vague = r#"{"error":{"message":"Bad request"}}"#;
         let size = r#"{"error":{"message":"The request is too large."}}"#;
         let place = r#"{"error":{"message":"messages.1.content.0: image is invalid"}}"#;
+        let param = r#"{"error":{"message":"Not accepted","param":"messages[1].content[0]"}}"#;
+        let image = r#"{"error":{"message":"Could not process image"}}"#;
         let media = r#"{"error":{"message":"image input is not supported"}}"#;
         let bytes = |bytes, known| Known { bytes: Some(bytes), ..known };
         let prompt = |prompt| Known { prompt: Some(prompt), ..FULL };
@@ -312,8 +314,11 @@ mod tests {
             (400, size, bytes(500_000, FULL), FailureClass::Overflow),
             // The answer explains the refusal: the size is not the cause.
             (413, vague, FULL, FailureClass::TooLarge),
+            (400, param, prompt(10_001), FailureClass::BadRequest),
             (400, place, prompt(10_001), FailureClass::BadRequest),
             (500, media, prompt(10_001), FailureClass::BadRequest),
+            // A word alone is no explanation.
+            (400, image, prompt(10_001), FailureClass::Overflow),
         ] {
             assert_eq!(classify(status, body, known).class, class, "{status} {body} {known:?}");
         }
@@ -351,7 +356,12 @@ mod tests {
             classify(400, &format!(r#"{{"error":{{"message":"{text}"}}}}"#), known).fault
         };
         let first = Known { has_reply: false, ..PLAIN };
-        assert_eq!(fault("Request contains an invalid argument.", PLAIN), Fault::Block);
+        let guess = classify(
+            400,
+            r#"{"error":{"message":"Request contains an invalid argument."}}"#,
+            PLAIN,
+        );
+        assert_eq!((guess.fault, guess.certainty), (Fault::Block, Certainty::Likely));
         assert_eq!(fault("Request contains an invalid argument.", first), Fault::Other);
         assert_eq!(fault("Unknown model", PLAIN), Fault::Other);
         let teapot = r#"{"error":{"message":"Request contains an invalid argument."}}"#;
