@@ -17,7 +17,7 @@ fn call(id: u64, tool: &str, arguments: Value) -> String {
 }
 
 /// Returns the request that begins a session.
-fn hello(id: u64, version: &str) -> String {
+pub fn hello(id: u64, version: &str) -> String {
     let client = json!({"name": "t", "version": "1"});
     let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
     request(id, "initialize", params)
@@ -43,7 +43,7 @@ fn content(answer: &Value) -> (Vec<&str>, bool) {
 }
 
 /// Makes an index of two sessions. One has text that tries to break the framing.
-fn sandbox() -> Sandbox {
+pub fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     let hostile =
         "one\ntwo\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\u{1b}[31mred\u{7}\u{2028}";
@@ -226,10 +226,11 @@ fn audit_42_malformed_and_oversized_messages_end_nothing() {
 #[test]
 fn a_client_of_another_protocol_and_a_full_device_are_errors() {
     let sandbox = sandbox();
-    let serve = |end: &str| {
-        sandbox.sh(&format!("echo '{}' | claw-index --db i.db mcp {end}", hello(0, "")))
-    };
-    serve(">/dev/full").assert().code(74).stderr(contains("cannot write '<stdout>'"));
+    // The last one is refused by the SDK itself.
+    for first in [&hello(0, "")[..], "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", "[]"] {
+        let run = sandbox.sh(&format!("echo '{first}' | claw-index --db i.db mcp >/dev/full"));
+        run.assert().code(74).stderr(contains("cannot write '<stdout>'"));
+    }
     let server = sandbox.cmd("claw-index").args(["--db", "i.db", "mcp"]);
     let run = server.write_stdin("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n").assert().code(65);
     run.stderr(contains("its first message is not 'initialize'"));
