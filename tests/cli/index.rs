@@ -2,6 +2,7 @@
 //! words.
 
 mod copies;
+mod frames;
 mod goclaw;
 mod llm;
 mod mcp;

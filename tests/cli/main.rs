@@ -24,7 +24,7 @@ mod chaos;
 mod chat;
 mod check;
 /// Choices by a seed, as in the property tests.
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "mcp"))]
 #[allow(dead_code, reason = "the property tests use the rest")]
 #[path = "../property/choices.rs"]
 mod choices;

@@ -1,6 +1,8 @@
 //! The three bundled tools: they do what they say, and stay inside the workspace. Directories of tools: their
 //! descriptions are sent to the model, and count as part of the request.
 
+#[cfg(feature = "mcp")]
+mod frames;
 mod mcp;
 
 use std::path::Path;

@@ -16,6 +16,8 @@
     reason = "without the http feature parts are unused, and tests report failures by panicking"
 )]
 
+#[cfg(feature = "mcp")]
+pub mod frames;
 mod isolation;
 pub mod media;
 pub mod provider;
