@@ -1,4 +1,4 @@
-//! The size of an image in pixels, from the header of its file: PNG, JPEG, GIF or WebP.
+//! The size of an image in pixels, from the header of its file: PNG, JPEG, GIF, WebP or BMP.
 //!
 //! The crate imagesize (0.15) cannot be used instead: it mistakes the scaling hint of a lossy WebP for part of its
 //! size, and fails at fill bytes between the segments of a JPEG.
@@ -7,7 +7,7 @@ use super::kind::HEAD;
 use super::{Encoded, Kind, encoded};
 
 /// Returns the width and height in pixels of the image in `base64`. Returns `None` if the data does not begin
-/// like a PNG, JPEG, GIF or WebP file, or if an edge is zero.
+/// like a PNG, JPEG, GIF, WebP or BMP file, or if an edge is zero.
 ///
 /// Both base64 alphabets are accepted, with or without line breaks and a `data:` prefix.
 pub fn size(base64: &str) -> Option<(u32, u32)> {
@@ -31,6 +31,7 @@ pub(super) fn of(image: Encoded<'_>, kind: Kind) -> Option<(u32, u32)> {
         Kind::Jpeg => jpeg(pieces.flat_map(|at| image.read(at, PIECE))),
         Kind::Gif => gif(&header),
         Kind::Webp => webp(&header),
+        Kind::Bmp => bmp(&header),
         _ => None,
     };
     size.filter(|&(width, height)| width > 0 && height > 0)
@@ -51,6 +52,16 @@ fn png(header: &[u8]) -> Option<(u32, u32)> {
 
 fn gif(header: &[u8]) -> Option<(u32, u32)> {
     Some((little_endian(header.get(6..8)?), little_endian(header.get(8..10)?)))
+}
+
+/// Reads the information header, whose length is that of its version. A negative height means that the rows go downwards.
+fn bmp(header: &[u8]) -> Option<(u32, u32)> {
+    const FIRST_VERSION: u32 = 12;
+    if little_endian(header.get(14..18)?) == FIRST_VERSION {
+        return Some((little_endian(header.get(18..20)?), little_endian(header.get(20..22)?)));
+    }
+    let edge = |at: usize| Some(little_endian(header.get(at..at + 4)?).cast_signed());
+    Some((u32::try_from(edge(18)?).ok()?, edge(22)?.unsigned_abs()))
 }
 
 /// Reads one of three formats: `VP8 ` (lossy), `VP8L` (lossless) or `VP8X` (extended, with animation or a
@@ -147,6 +158,21 @@ mod tests {
         [b"RIFF\x24\0\0\0WEBP", kind.as_slice(), b"\x18\0\0\0", body].concat()
     }
 
+    fn bmp(header: &[&[u8]]) -> Vec<u8> {
+        [&b"BM\x40\0\0\0\0\0\0\0\x3E\0\0\0"[..], &header.concat(), &[0; 20]].concat()
+    }
+
+    #[test]
+    fn the_size_of_a_bmp_is_that_of_its_version() {
+        let of = |width: i32, height: i32| {
+            size(&encode(&bmp(&[&[124, 0, 0, 0], &width.to_le_bytes(), &height.to_le_bytes()])))
+        };
+        assert_eq!(of(70_000, -9), Some((70_000, 9)));
+        assert_eq!((of(-1, 9), of(0, 9), of(9, 0)), (None, None, None));
+        assert_eq!(of(1, i32::MIN), Some((1, 1 << 31)));
+        assert_eq!(size(&encode(&bmp(&[&[12, 0, 0, 0, 64, 1, 240, 0]]))), Some((320, 240)));
+    }
+
     #[test]
     fn the_size_is_read_from_each_format() {
         let gif = b"GIF89a\x40\x01\xF0\x00\xF7\0\0".as_slice();
@@ -154,7 +180,8 @@ mod tests {
         let lossless = webp(b"VP8L", &[&[0x2F][..], &(319_u32 | 239 << 14).to_le_bytes()].concat());
         let extended = webp(b"VP8X", b"\x10\0\0\0\x3F\x01\0\xEF\0\0");
         let [png, jpeg] = [png(320, 240), jpeg(320, 240, 0xC0)];
-        for file in [png.as_slice(), &jpeg, gif, &lossy, &lossless, &extended] {
+        let bmp = bmp(&[&[40, 0, 0, 0][..], &320_i32.to_le_bytes(), &240_i32.to_le_bytes()]);
+        for file in [png.as_slice(), &jpeg, gif, &lossy, &lossless, &extended, &bmp] {
             assert_eq!(size(&encode(file)), Some((320, 240)), "{:?}", &file[..4]);
         }
     }

@@ -75,9 +75,7 @@ pub fn judge(block: &str) -> Result<Option<Correction<'_>>, String> {
         return Ok(None);
     }
     let size = if is_rewritten { size::size(file.text()).unwrap_or((1, 1)) } else { (0, 0) };
-    // A BMP has no size here, but at least a bit for each pixel.
     let pixels = u64::from(size.0) * u64::from(size.1);
-    let pixels = if kind == Kind::Bmp { 8 * file.len() as u64 } else { pixels };
     let pixels = if pixels > scale::MOST_PIXELS { 0 } else { pixels };
     let data = file.text().to_owned();
     Ok(Some(Correction { block, data, kind, faults, is_rewritten, pixels }))

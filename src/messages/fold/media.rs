@@ -111,21 +111,21 @@ mod tests {
 
     #[test]
     fn the_work_for_images_is_bounded() {
-        // The header of an image of 9,999 by 9,999 pixels, and no picture.
-        let mut file =
-            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x27\x0f\0\0\x27\x0f\x08\0\0\0\0".to_vec();
-        file.extend(b"\0\0\0\0\0\0\0\0IDAT\0\0\0\0\0\0\0\0IEND\0\0\0\0");
-        let source = |it: Members| {
-            it.string("type", "base64")
-                .string("media_type", "image/png")
-                .string("data", &encode(&file))
-        };
-        let image = Members::of_type("image").object("source", source).into_json();
-        let record = Members::of_type("user").list("content", [image]).into_line();
-        let input = Input::memory("t", record.repeat(12).into_bytes());
-        let findings = from_inputs(&[input], &RebuildOptions::default()).unwrap().findings;
-        let is_over = |message: &str| message.contains("too many images to scale down");
-        let over: Vec<bool> = findings.iter().map(|found| is_over(&found.message)).collect();
-        assert_eq!(over, [[false; 10].as_slice(), &[true; 2]].concat());
+        // The headers of images of 9,999 by 9,999 pixels. Neither has a picture.
+        let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x27\x0f\0\0\x27\x0f\x08\0\0\0\0\
+            \0\0\0\0\0\0\0\0IDAT\0\0\0\0\0\0\0\0IEND\0\0\0\0";
+        let bmp = b"BM\x3C\0\0\0\0\0\0\0\x3C\0\0\0\x28\0\0\0\x0f\x27\0\0\x0f\x27\0\0\x01\0\x09";
+        for (kind, file) in [("image/png", &png[..]), ("image/bmp", bmp)] {
+            let source = |it: Members| {
+                it.string("type", "base64").string("media_type", kind).string("data", &encode(file))
+            };
+            let image = Members::of_type("image").object("source", source).into_json();
+            let record = Members::of_type("user").list("content", [image]).into_line();
+            let input = Input::memory("t", record.repeat(12).into_bytes());
+            let findings = from_inputs(&[input], &RebuildOptions::default()).unwrap().findings;
+            let is_over = |message: &str| message.contains("too many images to scale down");
+            let over: Vec<bool> = findings.iter().map(|found| is_over(&found.message)).collect();
+            assert_eq!(over, [[false; 10].as_slice(), &[true; 2]].concat(), "{kind}");
+        }
     }
 }
