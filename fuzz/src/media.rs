@@ -33,8 +33,15 @@ pub fn run(bytes: &[u8]) {
     if u64::from(width) * u64::from(height) > MOST_PIXELS {
         return;
     }
+    let header = (width.min(height), width.max(height));
     let room = Room { edge: 64 + u32::from(*room), bytes: 1 << (10 + room % 8) };
     let Ok(scaled) = scale::fit(file, kind, room) else { return };
+    let (width, height) = scaled.before;
+    assert_eq!(
+        header,
+        (width.min(height), width.max(height)),
+        "the header has the size that is decoded"
+    );
     let (width, height) = scaled.now;
     assert!(width.max(height) <= room.edge && scaled.file.len() <= room.bytes, "{:?}", scaled.now);
     assert!(width <= scaled.before.0 && height <= scaled.before.1, "it did not grow");

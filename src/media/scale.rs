@@ -37,7 +37,7 @@ pub struct Scaled {
     pub kind: Kind,
     /// The file.
     pub file: Vec<u8>,
-    /// The width and height in pixels before.
+    /// The width and height in pixels before, as the image is shown: a photograph may be stored turned.
     pub before: (u32, u32),
     /// The width and height in pixels now.
     pub now: (u32, u32),
@@ -86,7 +86,8 @@ fn decode(file: &[u8], kind: Kind) -> Result<(DynamicImage, (u32, u32)), String>
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut picture = DynamicImage::from_decoder(decoder).map_err(broken)?;
     picture.apply_orientation(orientation);
-    Ok((picture, (width, height)))
+    let shown = (picture.width(), picture.height());
+    Ok((picture, shown))
 }
 
 /// Returns the image with edges of at most `edge` pixels.
@@ -169,6 +170,17 @@ pub(crate) mod tests {
     }
 
     const WIDE: Room = Room { edge: 2000, bytes: 1 << 20 };
+
+    #[test]
+    fn an_image_that_is_stored_turned_is_turned() {
+        let plain = picture(Kind::Jpeg, 30, 4);
+        let exif = b"\xFF\xE1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+        let turned = [&plain[..2], exif, &plain[2..]].concat();
+        for (file, shown) in [(plain, (30, 4)), (turned, (4, 30))] {
+            let scaled = fit(&file, Kind::Jpeg, WIDE).unwrap();
+            assert_eq!((scaled.before, scaled.now), (shown, shown));
+        }
+    }
 
     #[test]
     fn a_large_image_of_each_type_is_scaled_and_keeps_its_form() {
