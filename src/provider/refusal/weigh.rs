@@ -163,12 +163,18 @@ impl Failure {
         let is_unsure = match self.class {
             FailureClass::Unreachable => self.rule == ABORTED,
             FailureClass::Broken => known.is_bare,
-            _ => matches!(self.status, Some(500 | 502 | 520 | 524)) && self.retry_after.is_none(),
+            _ => {
+                matches!(self.status, Some(408 | 500 | 502 | 520 | 524))
+                    && self.retry_after.is_none()
+            }
         };
-        if !is_unsure || known.failures < ENOUGH || evidence::is_unrelated(&self.message) {
+        // 408: the server waited in vain for the rest of the request.
+        let has_arrived = self.class != FailureClass::Unreachable && self.status != Some(408);
+        let is_unrelated = has_arrived && evidence::is_unrelated(&self.message);
+        if !is_unsure || known.failures < ENOUGH || is_unrelated {
             return self;
         }
-        if known.fills_window() && self.class != FailureClass::Unreachable {
+        if known.fills_window() && has_arrived {
             let why = "it failed twice, and the prompt nearly fills the window".to_owned();
             let failure = self.turned(FailureClass::Overflow, "repeated", Some(why));
             return Failure { limit: known.window, ..failure };
@@ -225,6 +231,7 @@ mod tests {
         let twice = |known: Known| Known { failures: 2, ..known };
         let busy = r#"{"error":{"message":"Internal server error"}}"#;
         let vague = r#"{"error":{"message":"Bad request"}}"#;
+        let slow = r#"{"error":{"message":"Timed out reading request body.","code":"user_request_timeout"}}"#;
         let size = r#"{"error":{"message":"The request is too large."}}"#;
         for (status, body, known, class, rule) in [
             (400, "", FULL, FailureClass::Overflow, "empty-body"),
@@ -243,6 +250,9 @@ mod tests {
             (500, busy, twice(PLAIN), FailureClass::Server, "status-500"),
             (502, "<html>Bad gateway</html>", twice(LARGE), FailureClass::TooLarge, "repeated"),
             (503, busy, twice(LARGE), FailureClass::Server, "status-503"),
+            (408, slow, LARGE, FailureClass::Server, "status-408"),
+            (408, slow, twice(LARGE), FailureClass::TooLarge, "repeated"),
+            (408, slow, twice(FULL), FailureClass::Server, "status-408"),
             (200, "", twice(FULL), FailureClass::Overflow, "repeated"),
             (200, "", twice(LARGE), FailureClass::TooLarge, "repeated"),
             (200, "", LARGE, FailureClass::Broken, "status-2xx"),
