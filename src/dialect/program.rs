@@ -1,52 +1,52 @@
 //! The programs that write sessions.
 
-use clap::ValueEnum;
 use std::fmt;
 
-/// A program that writes sessions. Its value is the name in the header of a session that was translated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// A program that writes sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     ClaudeCode,
     Codex,
     Copilot,
     GeminiCli,
-    #[value(name = "goclaw")]
     GoClaw,
     Llm,
-    #[value(name = "openclaw")]
     OpenClaw,
     Opencode,
     Pi,
     Clawutils,
     /// One that no name tells, such as that which wrote messages for a provider's API.
-    #[value(skip)]
     Other,
 }
+
+/// The name of each program in the headers of sessions, and the name that its users know.
+const NAMES: [(Program, &str, &str); 10] = [
+    (Program::ClaudeCode, "claude-code", "Claude Code"),
+    (Program::Codex, "codex", "Codex"),
+    (Program::Copilot, "copilot", "Copilot CLI"),
+    (Program::GeminiCli, "gemini-cli", "Gemini CLI"),
+    (Program::GoClaw, "goclaw", "GoClaw"),
+    (Program::Llm, "llm", "llm"),
+    (Program::OpenClaw, "openclaw", "OpenClaw"),
+    (Program::Opencode, "opencode", "opencode"),
+    (Program::Pi, "pi", "pi"),
+    (Program::Clawutils, "clawutils", "clawutils"),
+];
 
 impl Program {
     /// Returns the program that the header of a session names.
     #[must_use]
     pub fn named(name: &str) -> Program {
-        Program::from_str(name, false).unwrap_or(Program::Other)
+        let found = NAMES.iter().find(|(_, header, _)| *header == name);
+        found.map_or(Program::Other, |(program, _, _)| *program)
     }
 }
 
 impl fmt::Display for Program {
     /// Writes the name that its users know.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Program::ClaudeCode => "Claude Code",
-            Program::Codex => "Codex",
-            Program::Copilot => "Copilot CLI",
-            Program::GeminiCli => "Gemini CLI",
-            Program::GoClaw => "GoClaw",
-            Program::Llm => "llm",
-            Program::OpenClaw => "OpenClaw",
-            Program::Opencode => "opencode",
-            Program::Pi => "pi",
-            Program::Clawutils => "clawutils",
-            Program::Other => "another program",
-        })
+        let found = NAMES.iter().find(|(program, _, _)| program == self);
+        f.write_str(found.map_or("another program", |(_, _, name)| name))
     }
 }
 
@@ -54,6 +54,7 @@ impl fmt::Display for Program {
 mod tests {
     use super::*;
     use crate::dialect::Dialect;
+    use clap::ValueEnum;
 
     #[test]
     fn the_program_of_every_dialect_and_database_is_known() {

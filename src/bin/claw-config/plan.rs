@@ -28,20 +28,15 @@ pub fn plan(
             script.push_str(&format!("export {}={}\n", setting.variable, shown(&text)));
         }
     }
-    for Step { comment, command, is_certain } in steps(args, has_limit, ask_window) {
+    for (comment, command, is_certain) in steps(args, has_limit, ask_window) {
         let mark = if is_certain { "" } else { "#   " };
         script.push_str(&format!("# {comment}\n{mark}{command}\n"));
     }
     script
 }
 
-/// A step of the turn.
-struct Step {
-    comment: &'static str,
-    command: String,
-    /// True if every turn makes it.
-    is_certain: bool,
-}
+/// A step of the turn: a comment, its command, and true if every turn makes it.
+type Step = (&'static str, String, bool);
 
 /// Returns the steps of the turn.
 fn steps(args: &Turn, has_limit: bool, ask_window: bool) -> Vec<Step> {
@@ -50,9 +45,8 @@ fn steps(args: &Turn, has_limit: bool, ask_window: bool) -> Vec<Step> {
     let rebuild = format!("claw-rebuild --meta -- {session}");
     let append = format!("claw-append -- {session}");
     let call = &settings.call.command;
-    let step = |is_possible: bool, comment, command| {
-        is_possible.then_some(Step { comment, command, is_certain: false })
-    };
+    let step =
+        |is_possible: bool, comment, command| is_possible.then_some((comment, command, false));
     let steps = [
         prompt(args, &session),
         step(
@@ -65,13 +59,11 @@ fn steps(args: &Turn, has_limit: bool, ask_window: bool) -> Vec<Step> {
             "if the estimate reaches the window less the reserve (status 3) or a cut pays (status 5), summarise before the call; if the bytes reach their limit (status 4), leave images out",
             format!("{rebuild} | claw-estimate --check"),
         ),
-        Some(Step {
-            comment: "call the model",
-            command: format!(
-                "{rebuild} | {call} --failure {FAILURE} | claw-append --print -- {session}"
-            ),
-            is_certain: true,
-        }),
+        Some((
+            "call the model",
+            format!("{rebuild} | {call} --failure {FAILURE} | claw-append --print -- {session}"),
+            true,
+        )),
         step(
             settings.turn.guard,
             "while a refusal is about tokens (status 3), bytes (4) or a block (76): shorten results or leave blocks out, and call again",
@@ -134,14 +126,13 @@ fn prompt(args: &Turn, session: &str) -> Option<Step> {
     }
     let files = args.attach.iter().map(|path| format!(" --attach={}", shown(path.as_os_str())));
     let line = format!("claw-append --user{} -- {session}", files.collect::<String>());
-    let (comment, command) = match &args.message {
+    Some(match &args.message {
         Some(text) => {
             let text = shown(OsStr::new(text));
-            ("append the prompt", format!("printf '%s\\n' {text} | {line}"))
+            ("append the prompt", format!("printf '%s\\n' {text} | {line}"), true)
         }
-        None => ("append the prompt from standard input", line),
-    };
-    Some(Step { comment, command, is_certain: true })
+        None => ("append the prompt from standard input", line, true),
+    })
 }
 
 /// Returns a word for the shell, in quotes if it needs them.
