@@ -16,7 +16,7 @@ pub fn run(bytes: &[u8]) {
     let [room, file @ ..] = bytes else { return };
     let text = encode(file);
     let encoded = Encoded::new(&text).expect("what was encoded can be read");
-    assert_eq!((encoded.len(), encoded.decode()), (file.len(), file.to_vec()));
+    assert_eq!((encoded.byte_count(), encoded.decode()), (file.len(), file.to_vec()));
     let spaced = format!(" {text}\n");
     assert!(clean(&spaced).is_none_or(|it| it == text), "{spaced:?}");
     let pages = pdf::check(file);

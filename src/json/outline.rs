@@ -295,14 +295,8 @@ impl<'a> Value<'a> {
 
     /// Returns the number of members of an object.
     #[must_use]
-    pub fn len(self) -> usize {
+    pub fn member_count(self) -> usize {
         self.inner().count()
-    }
-
-    /// Returns true for an object without members.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
     }
 
     /// Returns the elements of an array; `None` for any other value. Numbers, `true`, `false` and `null` are left out.

@@ -25,7 +25,7 @@ pub fn size(base64: &str) -> Option<(u32, u32)> {
 /// Returns the width and height in pixels of an image of type `kind`.
 pub(super) fn of(image: Encoded<'_>, kind: Kind) -> Option<(u32, u32)> {
     let header = image.read(0, HEADER);
-    let pieces = (0..image.len()).step_by(PIECE);
+    let pieces = (0..image.byte_count()).step_by(PIECE);
     let size = match kind {
         Kind::Png => png(&header),
         Kind::Jpeg => jpeg(pieces.flat_map(|at| image.read(at, PIECE))),

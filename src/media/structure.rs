@@ -53,7 +53,7 @@ fn png_is_whole(image: Encoded<'_>) -> bool {
         let Some((length, name)) = head.split_first_chunk::<4>() else { return false };
         let length = u32::from_be_bytes(*length) as usize;
         at = at.saturating_add(AROUND).saturating_add(length);
-        if at > image.len() {
+        if at > image.byte_count() {
             return false;
         }
         match name {
@@ -68,14 +68,14 @@ fn png_is_whole(image: Encoded<'_>) -> bool {
 fn jpeg_is_whole(image: Encoded<'_>) -> bool {
     let has_end =
         |from: usize| memchr::memmem::rfind(&image.read(from, usize::MAX), b"\xFF\xD9").is_some();
-    let tail = image.len().saturating_sub(TAIL);
+    let tail = image.byte_count().saturating_sub(TAIL);
     has_end(tail) || has_end(0)
 }
 
 /// Looks for the byte at the end of a GIF; some programs append zeros.
 fn gif_is_whole(image: Encoded<'_>) -> bool {
     const TRAILER: u8 = 0x3B;
-    let tail = image.read(image.len().saturating_sub(TAIL), TAIL);
+    let tail = image.read(image.byte_count().saturating_sub(TAIL), TAIL);
     tail.iter().rfind(|byte| **byte != 0) == Some(&TRAILER)
 }
 
@@ -84,7 +84,7 @@ fn webp_is_whole(image: Encoded<'_>) -> bool {
     const BEFORE: usize = 8;
     let length = image.read(4, 4);
     let length = length.first_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize);
-    length.is_some_and(|length| length.saturating_add(BEFORE) <= image.len())
+    length.is_some_and(|length| length.saturating_add(BEFORE) <= image.byte_count())
 }
 
 #[cfg(test)]

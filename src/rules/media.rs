@@ -110,12 +110,12 @@ fn must_be_rewritten(
         Err(why) => return Err(why),
     };
     let (width, height) = (picture.width, picture.height);
-    let (is_wide, is_long) = (width.max(height) > IMAGE.edge, file.len() > IMAGE.bytes);
+    let (is_wide, is_long) = (width.max(height) > IMAGE.edge, file.byte_count() > IMAGE.bytes);
     if is_wide {
         faults.push(format!("it has {width} x {height} pixels"));
     }
     if is_long {
-        faults.push(format!("it has {} bytes", file.len()));
+        faults.push(format!("it has {} bytes", file.byte_count()));
     }
     Ok(is_wide || is_long)
 }

@@ -116,7 +116,7 @@ pub fn response(response: Option<Value<'_>>) -> Cow<'_, str> {
     let Some(response) = response else { return Cow::Borrowed("\"{}\"") };
     let usual = ["output", "result", "content", "error"];
     match usual.into_iter().find_map(|name| response.quoted(name)) {
-        Some(text) if response.len() == 1 => Cow::Borrowed(text),
+        Some(text) if response.member_count() == 1 => Cow::Borrowed(text),
         _ => Cow::Owned(json::quote(response.text())),
     }
 }

@@ -94,6 +94,9 @@ impl Adapter<'_> {
         blocks: Vec<Block<'static>>,
         calls: &mut Vec<TextCall>,
     ) -> Vec<Block<'static>> {
+        // These can send messages to Anthropic's API, which takes thinking back.
+        let takes_thinking =
+            matches!(self.to, Program::ClaudeCode | Program::Opencode | Program::Pi);
         let mut kept = Vec::with_capacity(blocks.len());
         for block in blocks {
             match &block.kind {
@@ -101,7 +104,7 @@ impl Adapter<'_> {
                     Ok(block) => kept.extend(block),
                     Err(text) => calls.push((id.to_string(), text)),
                 },
-                BlockKind::Thinking { signed: true } if self.takes_thinking() => kept.push(block),
+                BlockKind::Thinking { signed: true } if takes_thinking => kept.push(block),
                 BlockKind::Thinking { .. } => self.lose_thinking(),
                 _ => kept.push(block),
             }
@@ -150,25 +153,18 @@ impl Adapter<'_> {
                 }
             } else {
                 let text = block.text();
-                let typed = text.as_deref().and_then(|text| self.without_context(text));
-                if typed.is_some() {
-                    self.losses.add(format!("left out: context that {} had added", self.from));
-                }
-                match typed {
-                    Some(typed) if typed.is_empty() => {}
-                    Some(typed) => rest.push(Block::from_text(&typed)),
-                    None => rest.push(self.media(block)),
-                }
+                let Some(typed) = text.as_deref().and_then(|text| self.without_context(text))
+                else {
+                    rest.push(self.media(block));
+                    continue;
+                };
+                self.losses.add(format!("left out: context that {} had added", self.from));
+                rest.extend((!typed.is_empty()).then(|| Block::from_text(&typed)));
             }
         }
         texts.extend(calls.drain(..).map(without_result));
         results.extend(texts);
         (results, rest)
-    }
-
-    /// Returns true if the program that goes on can send messages to Anthropic's API, which takes thinking back.
-    fn takes_thinking(&self) -> bool {
-        matches!(self.to, Program::ClaudeCode | Program::Opencode | Program::Pi)
     }
 
     /// Returns a text of a prompt without what the program that wrote the session added, because the other one adds its own;
