@@ -8,7 +8,7 @@ use super::{ExportedMessage, RecordFacts};
 use crate::dialect::claude_code::record::is_reminder;
 use crate::dialect::codex::item::is_context;
 use crate::dialect::program::Program;
-use crate::injected;
+use crate::injected::{self, Part};
 use crate::json::write::{self, Members};
 use crate::json::{self, Object};
 use crate::messages::Message;
@@ -174,8 +174,9 @@ impl Adapter<'_> {
             Program::ClaudeCode => is_reminder(text).then(String::new),
             Program::Codex => is_context(text).then(String::new),
             Program::Copilot => {
-                let typed = injected::typed(text);
-                (typed != text).then(|| typed.trim().to_owned())
+                let parts = injected::parts(text);
+                let has_added = parts.iter().any(|part| matches!(part, Part::Program { .. }));
+                has_added.then(|| injected::typed(text).trim().to_owned())
             }
             _ => None,
         }

@@ -205,6 +205,11 @@ fn a_session_of_any_program_is_carried_as_one_of_that_program() {
     // A skill was loaded for the conversation, not added to each prompt.
     assert!(sent.contains("@TYPED@") && sent.matches("ADDED").eq(["ADDED"]), "{sent}");
     assert!(sent.contains("ADDED skill"), "{sent}");
+    // White space around a prompt is not what a program added.
+    sandbox
+        .write("s.jsonl", session_of("copilot", "{\"type\":\"user\",\"content\":\"  one \\n\"}\n"));
+    let (told, sent) = carried("s.jsonl");
+    assert!(told.is_empty() && sent.contains(r#""  one \n""#), "{told} {sent}");
     for (dialect, name) in [
         ("goclaw", "GoClaw"),
         ("llm", "llm"),
