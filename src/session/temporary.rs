@@ -1,8 +1,8 @@
 //! Temporary directories for commands that run under a lock, and their removal after the process that owns one was killed.
 //!
 //! A directory contains an empty file `lock`, on which its owner holds a kernel lock as long as it lives. The file is made
-//! first, so a directory without it is empty. Each directory whose lock no process holds, or that is empty, is abandoned:
-//! [`TemporaryDirectory::create`] removes those that it finds. If that was a new one, its owner makes it again.
+//! first and removed last, so a directory without it is empty. Each directory whose lock no process holds, or that is empty,
+//! is abandoned: [`TemporaryDirectory::remove_abandoned`] removes those that it finds. If that was a new one, its owner makes it again.
 
 use super::turn::HeldTurn;
 use rustix::process::geteuid;
@@ -34,14 +34,11 @@ impl TemporaryDirectory {
         parent.join(format!("{PREFIX}{random:016x}"))
     }
 
-    /// Creates the directory `path`, which only this user can read, and removes abandoned directories beside it.
+    /// Creates the directory `path`, which only this user can read.
     ///
     /// # Errors
     /// If the directory cannot be created.
     pub fn create(path: &Path) -> io::Result<TemporaryDirectory> {
-        if let Some(parent) = path.parent() {
-            remove_abandoned(parent);
-        }
         for _ in 0..ATTEMPTS {
             let locked = DirBuilder::new()
                 .mode(0o700)
@@ -54,6 +51,21 @@ impl TemporaryDirectory {
             }
         }
         Err(io::Error::other("another process removes it"))
+    }
+
+    /// Removes this user's abandoned temporary directories beside this one.
+    pub fn remove_abandoned(&self) {
+        let own = self.lock.path().parent();
+        let user = geteuid().as_raw();
+        let entries = own.and_then(Path::parent).map(fs::read_dir);
+        for entry in entries.into_iter().flatten().flatten().flatten() {
+            let is_candidate = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
+                && entry.metadata().is_ok_and(|file| file.is_dir() && file.uid() == user)
+                && Some(entry.path().as_path()) != own;
+            if is_candidate {
+                remove(&entry.path());
+            }
+        }
     }
 
     /// Keeps the directory for the program that this process executes next.
@@ -71,20 +83,22 @@ pub fn remove(path: &Path) {
     if lock.symlink_metadata().is_err() {
         let _ = fs::remove_dir(path);
     } else if let Ok(Some(_held)) = HeldTurn::try_take(&lock) {
-        let _ = fs::remove_dir_all(path);
+        let _ = remove_all(path);
     }
 }
 
-/// Removes this user's abandoned temporary directories.
-fn remove_abandoned(parent: &Path) {
-    let user = geteuid().as_raw();
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let is_ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
-            && entry.metadata().is_ok_and(|file| file.is_dir() && file.uid() == user);
-        if is_ours {
-            remove(&entry.path());
+/// Removes a directory, and its lock last: if this is interrupted, the directory is still one without an owner.
+fn remove_all(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else if entry.file_name() != LOCK {
+            fs::remove_file(entry.path())?;
         }
     }
+    fs::remove_file(path.join(LOCK))?;
+    fs::remove_dir(path)
 }
 
 #[cfg(test)]
@@ -112,12 +126,31 @@ mod tests {
 
         let path = TemporaryDirectory::path_in(parent.path());
         let owned = TemporaryDirectory::create(&path).unwrap();
+        owned.remove_abandoned();
         assert_eq!(
             [&abandoned, &empty, &filled, &other, &path].map(|path| path.exists()),
             [false, false, true, true, true]
         );
         drop(owned);
         remove(&path);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_directory_has_its_lock_as_long_as_it_has_anything() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = TemporaryDirectory::path_in(parent.path());
+        drop(TemporaryDirectory::create(&path).unwrap());
+        fs::create_dir_all(path.join("a/b")).unwrap();
+        for number in 0..2000 {
+            fs::write(path.join(format!("file.{number}")), "").unwrap();
+        }
+        thread::scope(|scope| {
+            scope.spawn(|| remove(&path));
+            while path.join(LOCK).exists() {}
+            // A removal that is killed now leaves a directory that the next one removes.
+            assert_eq!(fs::read_dir(&path).map_or(0, Iterator::count), 0);
+        });
         assert!(!path.exists());
     }
 

@@ -126,6 +126,12 @@ impl HeldTurn {
         Ok(is_there.then(|| HeldTurn { file, path: path.to_owned() }))
     }
 
+    /// Returns the path of the lock file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Keeps the lock for the program that this process executes next.
     ///
     /// # Errors

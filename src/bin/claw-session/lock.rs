@@ -75,13 +75,18 @@ impl Lock {
     fn hold(&self, place: &SessionPlace, path: &Path) -> anyhow::Result<ExitCode> {
         let (purpose, shown) = (self.purpose(), path.display());
         let mut command = self.command()?;
+        // The kernel closes the files of a killed process in order of their descriptors. That of the directory is made
+        // first, so the next holder of the lock finds the directory abandoned.
+        let temporary = variable(TEMPORARY).filter(|_| self.temporary);
+        let temporary = temporary.map(|path| create_temporary(Path::new(&path))).transpose()?;
         let progress =
             place.log.wait_for(format!("waiting for the {} of '{shown}'", purpose.name()));
         let turn = HeldTurn::take(path, purpose, self.lock.lock_timeout)?;
         drop(progress);
         turn.leave().with_context(|| format!("cannot lock the {} of '{shown}'", purpose.name()))?;
-        if let Some(path) = variable(TEMPORARY).filter(|_| self.temporary) {
-            create_temporary(Path::new(&path))?.leave()?;
+        if let Some(directory) = temporary {
+            directory.remove_abandoned();
+            directory.leave()?;
         }
         let error = command.exec();
         cannot_run(&command, &error)
