@@ -9,16 +9,20 @@ use rustix::process::geteuid;
 use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder};
 use std::hash::{BuildHasher, Hasher};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 /// The beginning of the names.
 const PREFIX: &str = "claw-turn.";
 /// The file that the owner locks.
 const LOCK: &str = "lock";
 /// How often a new directory is made again after another process removed it.
-const ATTEMPTS: usize = 100;
+const ATTEMPTS: usize = 2000;
+/// The pause before a directory is made again that is still being removed.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A temporary directory that this process owns.
 #[derive(Debug)]
@@ -39,15 +43,20 @@ impl TemporaryDirectory {
     /// # Errors
     /// If the directory cannot be created.
     pub fn create(path: &Path) -> io::Result<TemporaryDirectory> {
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
             let locked = DirBuilder::new()
                 .mode(0o700)
                 .create(path)
                 .and_then(|()| HeldTurn::try_take(&path.join(LOCK)));
             match locked {
                 Ok(Some(lock)) => return Ok(TemporaryDirectory { lock }),
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
+                // Another process took the new directory for an abandoned one, and has not removed all of it yet.
+                Ok(None) => thread::sleep(PAUSE),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && attempt > 0 => {
+                    thread::sleep(PAUSE);
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
             }
         }
         Err(io::Error::other("another process removes it"))
@@ -105,8 +114,6 @@ fn remove_all(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::thread;
-    use std::time::Duration;
 
     #[test]
     fn only_abandoned_directories_are_removed() {
@@ -175,6 +182,39 @@ mod tests {
                 remove(&path);
             }
             is_done.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn a_new_directory_whose_lock_another_process_takes_is_made_again() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = TemporaryDirectory::path_in(parent.path());
+        let [is_done, is_looking] = [(); 2].map(|()| AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    is_looking.store(true, Ordering::Relaxed);
+                    let Ok(file) = fs::File::open(path.join(LOCK)) else { continue };
+                    if file.try_lock().is_ok() {
+                        is_looking.store(false, Ordering::Relaxed);
+                        thread::sleep(Duration::from_millis(3));
+                        let _ = fs::remove_dir_all(&path);
+                    }
+                }
+            });
+            let make = |_| {
+                while !is_looking.load(Ordering::Relaxed) {
+                    thread::yield_now();
+                }
+                let owned = TemporaryDirectory::create(&path).map(drop);
+                while path.exists() {
+                    let _ = fs::remove_dir_all(&path);
+                }
+                owned
+            };
+            let owned: Vec<_> = (0..200).map(make).collect();
+            is_done.store(true, Ordering::Relaxed);
+            assert!(owned.iter().all(Result::is_ok), "{owned:?}");
         });
     }
 }
