@@ -3,6 +3,7 @@
 //! [`append`] guarantees:
 //!
 //! - A batch is appended completely or not at all. Existing bytes never change, even after a failure.
+//! - A new file appears when its first batch is complete, if the file system supports files without names.
 //! - Writers wait for the kernel's lock on the file. The kernel releases it when the process ends, so no stale lock
 //!   file can remain. The file that a writer then appends to is the one that the path names.
 //! - A torn last line is ended with a line feed first, so only that line is lost.
@@ -23,6 +24,7 @@ use crate::input::line::{self, without_mark};
 use crate::json::Object;
 use crate::record;
 use crate::redact::Patterns;
+use crate::system::{link_unnamed, unnamed_file};
 use anyhow::Context;
 pub(crate) use lock::locked;
 use rustix::fs::OFlags;
@@ -35,6 +37,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tail::Tail;
+
+/// The mode of a new file: only its owner can read it.
+const MODE: u32 = 0o600;
 
 /// Options for appending.
 #[derive(Clone, Debug)]
@@ -137,16 +142,26 @@ pub fn append(
         // Do not create a file for an empty batch.
         return check_tail(path, "", options).map(|()| Vec::new());
     }
+    if is_absent(path)
+        && let Some(lines) = append_new(path, batch, options)?
+    {
+        return Ok(lines);
+    }
     let mut is_new = false;
     options.is_waiting.store(true, Ordering::Relaxed);
     let mut file = locked(path, options.lock_timeout, || open(path, options, &mut is_new))?;
     options.is_waiting.store(false, Ordering::Relaxed);
-    let added = add(&mut file, path, batch, options);
-    match &added {
-        Ok(_) if options.sync && is_new => {
-            let cannot = || format!("cannot sync the directory of '{}'", path.display());
-            sync_directory(path).with_context(cannot)?;
+    let added = add(&mut file, path, batch, options).and_then(|lines| {
+        if !batch.is_empty() && !lock::is_named(&file, path) {
+            let name = path.display();
+            let text = "it was removed or replaced during the write; append the records again";
+            let text = format!("cannot append to '{name}': {text}");
+            return Err(Error::new(Exit::Io, text).into());
         }
+        Ok(lines)
+    });
+    match &added {
+        Ok(_) if options.sync && is_new => sync_directory(path)?,
         Err(_) if is_new => remove_empty(&file, path),
         _ => {}
     }
@@ -155,6 +170,31 @@ pub fn append(
 
 fn is_absent(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
+/// Writes the batch to a new file, which appears when it is complete: if the process is killed, there is no file. Returns
+/// `None` if there is a file now, or one cannot be made in this way.
+fn append_new(
+    path: &Path,
+    batch: &Batch<'_>,
+    options: &AppendOptions,
+) -> anyhow::Result<Option<Vec<String>>> {
+    check_tail(path, "", options)?;
+    let directory = directory_of(path);
+    make_directory(directory).with_context(|| format!("cannot open '{}'", path.display()))?;
+    let Ok(mut file) = unnamed_file(directory, MODE) else { return Ok(None) };
+    // The umask may have removed even the owner's bits.
+    if file.set_permissions(Permissions::from_mode(MODE)).is_err() {
+        return Ok(None);
+    }
+    let lines = add(&mut file, path, batch, options)?;
+    if link_unnamed(&file, path).is_err() {
+        return Ok(None);
+    }
+    if options.sync {
+        sync_directory(path)?;
+    }
+    Ok(Some(lines))
 }
 
 /// Opens the file, or creates it and sets `is_new`.
@@ -207,10 +247,6 @@ fn add(
         let state = if undone.is_ok() { "the file is unchanged" } else { "a torn line may remain" };
         return Err(error).context(format!("cannot write '{name}' ({state})"));
     }
-    if !lock::is_named(file, path) {
-        let text = "it was removed or replaced during the write; append the records again";
-        return Err(Error::new(Exit::Io, format!("cannot append to '{name}': {text}")).into());
-    }
     Ok(lines)
 }
 
@@ -236,7 +272,7 @@ fn check_tail(path: &Path, found: &str, options: &AppendOptions) -> anyhow::Resu
 fn open_options() -> OpenOptions {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
-    options.read(true).append(true).mode(0o600).custom_flags(flags.bits().cast_signed());
+    options.read(true).append(true).mode(MODE).custom_flags(flags.bits().cast_signed());
     options
 }
 
@@ -254,7 +290,7 @@ fn create(path: &Path) -> std::io::Result<(File, bool)> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok((open_existing(path)?, false)),
         Ok(file) => {
             // The umask may have removed even the owner's bits.
-            file.set_permissions(Permissions::from_mode(0o600))?;
+            file.set_permissions(Permissions::from_mode(MODE))?;
             Ok((file, true))
         }
         Err(error) => Err(error),
@@ -344,9 +380,14 @@ fn write(file: &mut File, bytes: &[u8], sync: bool) -> std::io::Result<()> {
 }
 
 /// Syncs the directory of a new file, so that the file's name also reaches the disk.
-fn sync_directory(path: &Path) -> std::io::Result<()> {
+fn sync_directory(path: &Path) -> anyhow::Result<()> {
+    let synced = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
+    synced.with_context(|| format!("cannot sync the directory of '{}'", path.display()))
+}
+
+fn directory_of(path: &Path) -> &Path {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+    directory.unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]
@@ -378,6 +419,28 @@ mod tests {
             add_text(&many, RECORD).unwrap();
         }
         assert_eq!(std::fs::read(one).unwrap(), std::fs::read(many).unwrap());
+    }
+
+    #[test]
+    fn a_new_file_appears_when_it_is_complete() {
+        let directory = tempfile::tempdir().unwrap();
+        if unnamed_file(directory.path(), MODE).is_err() {
+            return;
+        }
+        let text = [RECORD, "\n"].concat().repeat(1000);
+        for number in 0..20 {
+            let path = directory.path().join(number.to_string());
+            std::thread::scope(|scope| {
+                let lines = scope.spawn(|| add_text(&path, &text).unwrap());
+                let first = loop {
+                    if let Ok(read) = std::fs::read_to_string(&path) {
+                        break read;
+                    }
+                };
+                assert_eq!(first.lines().count(), 1000);
+                assert!(first.lines().eq(lines.join().unwrap()));
+            });
+        }
     }
 
     #[test]
