@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 const QUEUED: &str = ".queued-";
 /// The beginning of the name of a request that was sent.
 const SENT: &str = ".sent-";
+/// The beginning of the name of a directory that is being removed.
+const REMOVED: &str = ".removed-";
 /// The name of the file with the estimate.
 const ESTIMATE: &str = "estimate.json";
 
@@ -93,7 +95,7 @@ impl Queue {
         let estimate = estimate.into_line();
         let write = || {
             crate::transcript::make_directory(&self.dir)?;
-            let hidden = recorder.make_hidden()?;
+            let (hidden, _lock) = recorder.make_hidden()?;
             write_file(&hidden.join(files::REQUEST), files::request_json(&request).as_bytes())?;
             write_file(&hidden.join(ESTIMATE), estimate.as_bytes())?;
             let queued = self.place(&name, false);
@@ -111,15 +113,38 @@ impl Queue {
     /// The status of the read or write error.
     pub fn clear(&self, failures: bool) -> anyhow::Result<()> {
         let cannot = || format!("cannot remove requests from '{}'", self.dir.display());
+        self.remove_removed().with_context(cannot)?;
         for waiting in self.waiting()?.iter().filter(|it| !it.is_sent) {
-            fs::remove_dir_all(self.place(&waiting.name, false)).with_context(cannot)?;
+            self.remove(&self.place(&waiting.name, false), &waiting.name).with_context(cannot)?;
         }
         if failures && self.dir.exists() {
             for name in super::replay::names(&self.dir)? {
                 let recording = self.dir.join(&name);
                 if files::read(&recording)?.is_failure() {
-                    fs::remove_dir_all(&recording).with_context(cannot)?;
+                    self.remove(&recording, &name).with_context(cannot)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a directory. It has another name before it is incomplete.
+    fn remove(&self, place: &Path, name: &str) -> io::Result<()> {
+        let removed = self.dir.join([REMOVED, name].concat());
+        fs::rename(place, &removed)?;
+        fs::remove_dir_all(removed)
+    }
+
+    /// Removes the directories that a killed process has not removed completely.
+    fn remove_removed(&self) -> io::Result<()> {
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_name().as_encoded_bytes().starts_with(REMOVED.as_bytes()) {
+                fs::remove_dir_all(entry.path())?;
             }
         }
         Ok(())
@@ -288,6 +313,28 @@ mod tests {
         let mut cassette = Cassette::open(dir.path()).unwrap();
         assert_eq!(cassette.check().unwrap(), 1);
         assert_eq!(cassette.next("/v1/messages", "1").unwrap().answer, b"1");
+    }
+
+    #[test]
+    fn a_request_that_is_removed_is_complete_or_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (queue, recorder) = (Queue::of(dir.path()), Recorder::new(dir.path(), vec![]));
+        let left = dir.path().join(".removed-x");
+        fs::create_dir(&left).unwrap();
+        write_file(&left.join(ESTIMATE), b"{}").unwrap();
+        queue.add(&recorder, &request("{}"), 1, ESTIMATED).unwrap();
+        let place = queue.place(&queue.waiting().unwrap()[0].name, false);
+        for number in 0..2000 {
+            write_file(&place.join(format!("file.{number}")), b"").unwrap();
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| queue.clear(false).unwrap());
+            while place.exists() {
+                let is_whole = place.join("file.0").exists() && place.join("file.1999").exists();
+                assert!(is_whole || !place.exists(), "a killed process would leave this");
+            }
+        });
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -5,14 +5,13 @@ use super::files::{self, check_pieces};
 use super::secrets::Secrets;
 use super::{Exchange, key};
 use crate::exit::{Error, Exit};
+use crate::new_file::is_named;
 use crate::transcript;
 use anyhow::Context;
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The mode of the directories that the recorder creates.
 const DIRECTORY_MODE: u32 = 0o700;
@@ -88,26 +87,34 @@ impl Recorder {
     /// Writes the files into a hidden directory, then renames it into place.
     fn write_directory(&self, exchange: &Exchange) -> io::Result<PathBuf> {
         transcript::make_directory(&self.dir)?;
-        let directory = self.make_hidden()?;
+        let (directory, _lock) = self.make_hidden()?;
         let placed = write_files(&directory, exchange)
             .and_then(|()| self.place(&directory, &key(&exchange.path, &exchange.body)));
         if placed.is_err() {
-            // If this fails, a hidden directory is left behind, which readers ignore.
+            // If this fails, a hidden directory is left behind, which readers ignore and another process removes.
             let _ = fs::remove_dir_all(&directory);
         }
         placed
     }
 
-    /// Creates a directory whose name begins with a dot.
-    pub(super) fn make_hidden(&self) -> io::Result<PathBuf> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
+    /// Creates a directory whose name begins with a dot, and locks it. The next process that finds the directory of one that
+    /// was killed, without a lock, makes it anew.
+    pub(super) fn make_hidden(&self) -> io::Result<(PathBuf, File)> {
+        let mut number = 1_u64;
         loop {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let directory = self.dir.join(format!(".recording-{}-{number}", process::id()));
-            match make_directory(&directory) {
-                // A process with the same id was killed here, or is running in another container.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made.map(|()| directory),
+            let directory = self.dir.join(format!(".recording-{number}"));
+            match DirBuilder::new().mode(DIRECTORY_MODE).create(&directory) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    // The name is free afterwards, unless another process takes it.
+                    number += u64::from(!remove_abandoned(&directory));
+                }
+                Err(error) => return Err(error),
+                Ok(()) => match set_mode(&directory).and_then(|()| File::open(&directory)) {
+                    Ok(lock) if owns(&lock, &directory) => return Ok((directory, lock)),
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                    // Another process took it for an abandoned one.
+                    _ => number += 1,
+                },
             }
         }
     }
@@ -128,9 +135,21 @@ impl Recorder {
     }
 }
 
-/// Creates a directory with a mode that does not depend on the umask.
-fn make_directory(directory: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(DIRECTORY_MODE).create(directory)?;
+/// Locks a hidden directory. Returns false if another process uses it, or has removed it.
+fn owns(lock: &File, directory: &Path) -> bool {
+    // Not all file systems have locks.
+    !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) && is_named(lock, directory)
+}
+
+/// Removes a hidden directory that a killed process left. Returns false if a process still uses it.
+fn remove_abandoned(directory: &Path) -> bool {
+    let Ok(lock) = File::open(directory) else { return false };
+    let is_abandoned = lock.try_lock().is_ok() && is_named(&lock, directory);
+    is_abandoned && fs::remove_dir_all(directory).is_ok()
+}
+
+/// Gives a directory a mode that does not depend on the umask.
+fn set_mode(directory: &Path) -> io::Result<()> {
     fs::set_permissions(directory, Permissions::from_mode(DIRECTORY_MODE))
 }
 
@@ -246,6 +265,24 @@ mod tests {
         fs::write(&file, "").unwrap();
         assert!(recorder(&file).write(&exchange()).is_err());
         assert!(recorder(&file.join("below")).write(&exchange()).is_err());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let recorder = recorder(dir.path());
+        let left = dir.path().join(".recording-1");
+        fs::create_dir(&left).unwrap();
+        write_file(&left.join(files::REQUEST), b"{}").unwrap();
+        recorder.write(&exchange()).unwrap();
+        assert!(!left.exists());
+        // That of a process that lives stays.
+        let (hidden, lock) = recorder.make_hidden().unwrap();
+        let second = recorder.write(&exchange()).unwrap();
+        assert!(hidden == left && left.exists() && second.exists());
+        drop(lock);
+        recorder.write(&exchange()).unwrap();
+        assert_eq!(names(dir.path()).iter().filter(|name| name.starts_with('.')).count(), 0);
     }
 
     #[test]
