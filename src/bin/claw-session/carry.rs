@@ -84,8 +84,6 @@ impl Carry {
         let (export, path, is_new) = self.copy(input, &here.to_string_lossy(), &home)?;
         note_losses(place, &export);
         if is_new {
-            write(&path, &export.text)
-                .with_context(|| format!("cannot write '{}'", path.display()))?;
             if self.to == Target::GeminiCli {
                 gemini::own(&path, &export.directory)?;
             }
@@ -94,6 +92,9 @@ impl Carry {
                 add_title(&index, &export, title)
                     .with_context(|| format!("cannot write '{}'", index.display()))?;
             }
+            // The session comes last, because one that exists counts as complete.
+            write(&path, &export.text)
+                .with_context(|| format!("cannot write '{}'", path.display()))?;
         }
         place.log.note(&format!("the session is in '{}'", path.display()));
         let mut out = Output::open();
@@ -141,11 +142,15 @@ impl Carry {
     }
 }
 
+/// Creates the directories around a file, which only their owner can use.
+fn make_parents(path: &Path) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
 /// Writes a file that only its owner can read, and the directories around it.
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    }
+    make_parents(path)?;
     let mut file = NewFile::create(path, PRIVATE)?;
     file.write_all(text.as_bytes())?;
     file.finish(false)
@@ -158,6 +163,7 @@ fn add_title(index: &Path, export: &Export, title: &str) -> io::Result<()> {
         .string("thread_name", title)
         .string("updated_at", &time::to_text(export.time).replace("+00:00", "Z"))
         .into_line();
+    make_parents(index)?;
     let mut file =
         OpenOptions::new().read(true).append(true).create(true).mode(PRIVATE).open(index)?;
     let feed = if ends_line(&mut file)? { "" } else { "\n" };

@@ -4,7 +4,10 @@
 //! path of the project. Gemini CLI 0.61.0 finds a directory that is not in its list by this file.
 
 use anyhow::Context;
-use std::fs;
+use clawutils::new_file::{NewFile, SHARED};
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The file with the path of the project.
@@ -29,7 +32,11 @@ pub fn project(home: &Path, directory: &str) -> anyhow::Result<PathBuf> {
     let slug = slug(directory.rsplit('/').next().unwrap_or_default());
     let numbered = (1_u32..).map(|number| root.join(format!("{slug}-{number}")));
     let mut paths = std::iter::once(root.join(&slug)).chain(numbered);
-    Ok(paths.find(|path| path.symlink_metadata().is_err()).unwrap_or_default())
+    // A process that was killed may have left an empty directory.
+    let is_empty =
+        |path: &Path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+    let is_free = |path: &PathBuf| path.symlink_metadata().is_err() || is_empty(path);
+    Ok(paths.find(is_free).unwrap_or_default())
 }
 
 /// Returns the name of a project's directory: small letters and digits, with a dash in the place of anything else.
@@ -40,14 +47,23 @@ fn slug(name: &str) -> String {
     if words.is_empty() { "project".to_owned() } else { words.join("-") }
 }
 
-/// Writes the path of the project beside the directory of a chat, unless it is there.
+/// Makes the directory of a project, and writes the path of the project into it, unless it is there. `chat` is the path of a
+/// chat in it. The path of the project comes before everything else in the directory, so a process that is killed leaves
+/// no chats without it.
 ///
 /// # Errors
 /// Fails if it cannot be written.
 pub fn own(chat: &Path, directory: &str) -> anyhow::Result<()> {
-    let marker = chat.ancestors().nth(2).unwrap_or(Path::new(".")).join(MARKER);
+    let project = chat.ancestors().nth(2).unwrap_or(Path::new("."));
+    let marker = project.join(MARKER);
     if marker.exists() {
         return Ok(());
     }
-    fs::write(&marker, directory).with_context(|| format!("cannot write '{}'", marker.display()))
+    let write = || -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(project)?;
+        let mut file = NewFile::create(&marker, SHARED)?;
+        file.write_all(directory.as_bytes())?;
+        file.finish(false)
+    };
+    write().with_context(|| format!("cannot write '{}'", marker.display()))
 }

@@ -292,6 +292,28 @@ fn a_session_is_carried_to_where_the_other_program_looks_for_it() {
 }
 
 #[test]
+fn a_carried_session_is_completed_after_an_interruption() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", session_of("clawutils", SESSION));
+    let carry = |to: &str| {
+        let cmd = sandbox.cmd("claw-session").args(["carry", "--to", to, "./s.jsonl"]);
+        cmd.env("HOME", sandbox.path("home")).assert()
+    };
+    // The title cannot be written yet.
+    let index = "home/.codex/session_index.jsonl";
+    std::fs::create_dir_all(sandbox.path(index)).expect("a directory");
+    carry("codex").failure();
+    std::fs::remove_dir(sandbox.path(index)).expect("an empty directory");
+    carry("codex").success();
+    assert!(sandbox.read_text(index).contains("thread_name"));
+    // A process made the directory of the project, and was killed.
+    let projects = sandbox.path("home/.gemini/tmp");
+    std::fs::create_dir_all(projects.join("w")).expect("a directory");
+    carry("gemini-cli").success();
+    assert_eq!(std::fs::read_dir(&projects).expect("projects").count(), 1);
+}
+
+#[test]
 fn a_session_for_opencode_has_a_call_and_its_result_in_one_part() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", session_of("opencode", SESSION));
