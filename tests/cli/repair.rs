@@ -85,6 +85,18 @@ fn in_place_keeps_every_original() {
     assert_eq!(sandbox.read_text("s.jsonl.damaged.2"), STUCK.replace("List", "Count"));
 }
 
+#[test]
+fn a_repair_that_was_killed_keeps_the_original_once() {
+    let sandbox = stuck();
+    fs::hard_link(sandbox.path(FILE), sandbox.path("s.jsonl.damaged")).unwrap();
+    repair(&sandbox, &["--in-place", FILE])
+        .success()
+        .stderr(contains("kept the original as 's.jsonl.damaged'\n"));
+    assert_eq!(sandbox.read_text("s.jsonl.damaged"), STUCK);
+    assert_ne!(sandbox.read_text(FILE), STUCK);
+    assert!(!sandbox.exists("s.jsonl.damaged.2"));
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_session_that_a_process_uses_is_not_replaced() {

@@ -10,7 +10,7 @@ use clawutils::new_file::NewFile;
 use clawutils::process::holders;
 use clawutils::repair::{self, Options, Repaired};
 use std::fs::{Metadata, canonicalize, hard_link};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -101,9 +101,8 @@ impl Repair {
             return fail(Exit::TryLater, text);
         }
         if self.in_place {
-            let kept = unused(&path, "damaged");
-            hard_link(&path, &kept)
-                .with_context(|| format!("cannot keep '{name}' as '{}'", kept.display()))?;
+            let kept =
+                keep(&path).with_context(|| format!("cannot keep '{name}' as '{name}.damaged'"))?;
             place.log.note(&format!("kept the original as '{}'", kept.display()));
         }
         write(&new, &repaired.text, &before, self.in_place)?;
@@ -161,11 +160,23 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Returns a path beside a file that does not exist.
-fn unused(path: &Path, ending: &str) -> PathBuf {
-    let numbered = (2_u32..).map(|number| beside(path, &format!("{ending}.{number}")));
-    let mut paths = std::iter::once(beside(path, ending)).chain(numbered);
-    paths.find(|path| path.symlink_metadata().is_err()).unwrap_or_default()
+/// Gives a file a second name, `FILE.damaged` or with a number, and returns it. A repair that was killed may have done that
+/// already.
+fn keep(path: &Path) -> io::Result<PathBuf> {
+    let own = path.metadata()?;
+    let numbered = (2_u32..).map(|number| beside(path, &format!("damaged.{number}")));
+    for kept in std::iter::once(beside(path, "damaged")).chain(numbered) {
+        match hard_link(path, &kept) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let found = kept.symlink_metadata();
+                if found.is_ok_and(|it| (it.dev(), it.ino()) == (own.dev(), own.ino())) {
+                    return Ok(kept);
+                }
+            }
+            linked => return linked.map(|()| kept),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
 }
 
 /// Fails if a process has the file open, or a lock file of a living process is beside it.
