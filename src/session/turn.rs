@@ -200,6 +200,22 @@ pub fn tidy(lock: &Path) {
     }
 }
 
+/// Removes the lock files in a directory whose transcripts do not exist, unless another process holds the lock. A process
+/// that was killed while it removed a transcript left them.
+pub fn tidy_orphans(directory: &Path) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let transcript = name.to_str().and_then(|name| {
+            let of = |purpose: Purpose| name.strip_suffix(purpose.extension())?.strip_suffix('.');
+            of(Purpose::Turn).or_else(|| of(Purpose::Retry))?.strip_prefix('.')
+        });
+        let is_missing = |name: &str| directory.join(name).symlink_metadata().is_err();
+        if transcript.is_some_and(|name| name.ends_with(".jsonl") && is_missing(name)) {
+            tidy(&entry.path());
+        }
+    }
+}
+
 fn open(path: &Path, create: bool) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     OpenOptions::new()

@@ -613,6 +613,27 @@ fn f_1_v78_expire_removes_exactly_what_its_dry_run_lists() {
     now(&["expire", "--max", "1", "--older-than", "1d"]).code(2);
 }
 
+#[test]
+fn lock_files_that_a_killed_removal_left_are_removed() {
+    let sandbox = Sandbox::new();
+    let path = output(&sandbox, &["path", "--create", "a"]);
+    let (directory, name) = path.rsplit_once('/').expect("a directory");
+    let left = [".0.jsonl.lock", ".0.jsonl.retry"].map(|name| format!("{directory}/{name}"));
+    let current = format!("{directory}/.{name}.lock");
+    for args in [&["expire", "--max", "9"][..], &["delete", "a"]] {
+        for lock in left.iter().chain([&current]) {
+            sandbox.write(lock, "");
+        }
+        let dry = [args, &["--dry-run"]].concat();
+        session(&sandbox, &dry).assert().success();
+        assert!(left.iter().all(|lock| sandbox.exists(lock)));
+        session(&sandbox, args).assert().success();
+        assert!(!left.iter().any(|lock| sandbox.exists(lock)), "{args:?}");
+        // The transcript of this one is there.
+        assert_eq!(sandbox.exists(&current), args[0] == "expire");
+    }
+}
+
 // ---- turn locks ------------------------------------------------------------------------------
 
 /// Starts a program that holds the turn lock of session `name` until its process group is killed.

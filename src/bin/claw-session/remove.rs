@@ -7,8 +7,9 @@ use clawutils::cli::Output;
 use clawutils::exit::{self, Exit, fail};
 use clawutils::session::SessionEntry;
 use clawutils::session::expire::{Keep, choose, duration};
-use clawutils::session::turn::{HeldTurn, Purpose};
-use std::path::PathBuf;
+use clawutils::session::turn::{HeldTurn, Purpose, tidy_orphans};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Delete a session.
@@ -43,6 +44,7 @@ impl Delete {
         let is_chosen = is_chosen(place, entry);
         let mut out = Output::open();
         remove(entry, turn, self.dry_run, &mut out)?;
+        tidy(std::slice::from_ref(entry), self.dry_run);
         if is_chosen && !self.dry_run {
             let path = place.store.current_path(&entry.agent);
             std::fs::remove_file(&path)
@@ -87,6 +89,7 @@ impl Expire {
                 Err(error) => return Err(error),
             }
         }
+        tidy(&entries, self.dry_run);
         out.finish()?;
         Ok(Exit::Done)
     }
@@ -99,6 +102,13 @@ fn current(place: &SessionPlace, entries: &[SessionEntry]) -> Vec<PathBuf> {
     agents.dedup();
     let own = |agent: &str| place.store.current(agent, entries).map(|entry| entry.path.clone());
     agents.into_iter().filter_map(own).collect()
+}
+
+/// Removes lock files without transcripts from the directories of sessions, unless `is_dry` is true.
+fn tidy(entries: &[SessionEntry], is_dry: bool) {
+    let directories: BTreeSet<&Path> =
+        entries.iter().filter_map(|entry| entry.path.parent()).collect();
+    directories.into_iter().filter(|_| !is_dry).for_each(tidy_orphans);
 }
 
 /// Prints the path of a transcript, whose turn lock is held, and removes it unless `is_dry` is true. If printing fails,
