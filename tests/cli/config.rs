@@ -342,6 +342,22 @@ fn paths_in_the_file_are_relative_to_its_directory() {
 }
 
 #[test]
+fn settings_that_are_set_at_once_are_all_kept() {
+    let sandbox = Sandbox::new();
+    config(&sandbox, &["--config=c.json", "set", "model", "m"]).assert().success();
+    let keys: Vec<String> = (0..20).map(|number| format!("p{number}")).collect();
+    std::thread::scope(|scope| {
+        for key in &keys {
+            let args = ["--config=c.json", "--profile", key, "set", "model", "m"];
+            let cmd = config(&sandbox, &args);
+            scope.spawn(move || cmd.assert().success());
+        }
+    });
+    let text = sandbox.read_text("c.json");
+    assert!(keys.iter().all(|key| text.contains(&format!("\"{key}\""))), "{text}");
+}
+
+#[test]
 fn set_and_unset_change_only_their_key_in_the_file() {
     let sandbox = Sandbox::new();
     let before =

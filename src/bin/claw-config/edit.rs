@@ -16,7 +16,7 @@ use clawutils::settings::place::{self, home};
 use clawutils::settings::values::ExtraArg;
 use clawutils::settings::{self, Setting, ValueKind};
 use std::ffi::{OsStr, OsString};
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -187,6 +187,9 @@ impl EditedObject {
                 format!("cannot change '{}': not a regular file; name a file", path.display());
             return fail(Exit::Io, text);
         }
+        // Another process that changes the file waits, so that no change is lost. The lock is only missing where it cannot
+        // be taken.
+        let lock = File::open(directory(&path)).ok().filter(|lock| lock.lock().is_ok());
         let (old, mode) = read(&path)?;
         let old = String::from_utf8(old).map_err(|_| refused("not UTF-8; correct it".into()))?;
         let old = if old.trim().is_empty() { "{}\n".to_owned() } else { old };
@@ -200,6 +203,7 @@ impl EditedObject {
             // The new file belongs to this user; only the superuser can restore the owner.
             let _ = chown(&path, user, group);
         }
+        drop(lock);
         Ok(true)
     }
 }
@@ -227,8 +231,11 @@ fn target(path: &Path) -> PathBuf {
 }
 
 fn write(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
-    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    }
+    DirBuilder::new().recursive(true).mode(0o700).create(directory(path))?;
     index::replace(path, text, mode)
+}
+
+fn directory(path: &Path) -> &Path {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    directory.unwrap_or(Path::new("."))
 }
