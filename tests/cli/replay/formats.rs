@@ -133,6 +133,21 @@ fn a_report_appears_only_when_it_is_complete() {
 }
 
 #[test]
+fn two_runs_do_not_write_one_html_report() {
+    let sandbox = three();
+    check(&sandbox, &["--html", "report", "d"]).code(1);
+    let index = sandbox.read_text("report/index.html");
+    let other = std::fs::File::open(sandbox.path("report")).expect("a directory");
+    other.lock().expect("a lock");
+    check(&sandbox, &["--html", "report", "d"])
+        .code(75)
+        .stderr(contains("cannot write 'report': another run writes a report there"));
+    assert_eq!(sandbox.read_text("report/index.html"), index);
+    drop(other);
+    check(&sandbox, &["--html", "report", "d"]).code(1);
+}
+
+#[test]
 fn a_summary_is_markdown_of_at_most_a_mebibyte() {
     let sandbox = three();
     check(&sandbox, &["--markdown", "s.md", "d"]).code(1);

@@ -8,6 +8,7 @@ use super::{ReportFile, Sink, Totals};
 use crate::report::Report;
 use crate::transcript::OpenFile;
 use anyhow::Context;
+use clawutils::exit::{Exit, fail};
 use clawutils::printable::{printable, printable_lines};
 use clawutils::show::agents::Agents;
 use clawutils::show::html::head;
@@ -15,7 +16,7 @@ use clawutils::show::{self, Format, ShowOptions};
 use quick_xml::escape::escape;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashSet};
-use std::fs::{DirBuilder, read_dir, remove_file};
+use std::fs::{DirBuilder, File, TryLockError, read_dir, remove_file};
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,8 @@ pub struct Html {
     omitted: u64,
     /// The names of the pages.
     pages: HashSet<String>,
+    /// The directory, locked, because the pages of another run would be removed.
+    _lock: Option<File>,
 }
 
 /// The failures of one kind of case.
@@ -57,11 +60,12 @@ impl Html {
     /// contain whole transcripts.
     ///
     /// # Errors
-    /// Fails if they cannot be created.
+    /// Fails if they cannot be created, and with 75 if another run writes a report there.
     pub fn create(directory: &Path, strict: bool) -> anyhow::Result<Html> {
         let pages = directory.join(PAGES);
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&pages);
         created.with_context(|| format!("cannot create '{}'", pages.display()))?;
+        let lock = lock(directory)?;
         Ok(Html {
             directory: directory.to_owned(),
             index: ReportFile::create(&directory.join("index.html"))?,
@@ -71,6 +75,7 @@ impl Html {
             listed: 0,
             omitted: 0,
             pages: HashSet::new(),
+            _lock: lock,
         })
     }
 
@@ -155,10 +160,28 @@ impl Sink for Html {
     fn finish(mut self: Box<Self>, totals: &Totals) -> anyhow::Result<()> {
         let text = self.text(totals);
         self.index.write_all(text.as_bytes())?;
-        let Html { directory, index, pages, .. } = *self;
+        let Html { directory, index, pages, _lock: lock, .. } = *self;
         index.finish()?;
         remove_old_pages(&directory.join(PAGES), &pages);
+        drop(lock);
         Ok(())
+    }
+}
+
+/// Locks a directory. Returns `None` where there are no locks.
+///
+/// # Errors
+/// 75 if another run writes a report into it.
+fn lock(directory: &Path) -> anyhow::Result<Option<File>> {
+    let Ok(lock) = File::open(directory) else { return Ok(None) };
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => {
+            let shown = directory.display();
+            let text = format!("cannot write '{shown}': another run writes a report there");
+            fail(Exit::TryLater, text + "; give another directory, or wait until it ends")
+        }
+        Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 
