@@ -1,7 +1,8 @@
 //! The ledger of the batches that were sent. It is written before a batch is sent, so that no batch is forgotten and paid for
 //! twice, whenever a process is killed.
 //!
-//! Lines are only appended, and each reaches the disk before the next step. `begun` comes before a batch is sent, with its
+//! Lines are only appended, and each reaches the disk before the next step. What a line is about reaches it before the line:
+//! the requests before `begun`, and the answers before `over`. `begun` comes before a batch is sent, with its
 //! name and its requests. `sent` has the id that the service gave it. If that line is missing, the batch is looked for in the
 //! service's list: `found` has the id of one that may be it, and `other` the id of one that is not. `over` comes when all
 //! answers are stored, or when it is certain that the service has no such batch.
@@ -9,6 +10,7 @@
 use crate::exit::{Exit, fail};
 use crate::json::write::Members;
 use crate::json::{Object, elements, quote, string};
+use crate::system::sync_file_system;
 use anyhow::Context;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -116,6 +118,7 @@ impl Ledger {
             .decimal("time", entry.time)
             .string("place", &entry.place)
             .list("requests", entry.requests.iter().map(|name| quote(name)));
+        self.sync()?;
         self.append(line)
     }
 
@@ -148,7 +151,14 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::begin`].
     pub fn over(&mut self, name: &str) -> anyhow::Result<()> {
+        self.sync()?;
         self.append(event(name, "over"))
+    }
+
+    /// Waits until the requests and answers that a line is about, and the name of the ledger, are on the disk.
+    fn sync(&self) -> anyhow::Result<()> {
+        let synced = sync_file_system(&self.file);
+        synced.with_context(|| format!("cannot write '{}'", self.path.display()))
     }
 
     fn append(&mut self, line: Members) -> anyhow::Result<()> {
