@@ -41,11 +41,11 @@ impl Delete {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
         let turn = HeldTurn::take(&entry.path, Purpose::Turn, Duration::ZERO)?;
-        let is_chosen = is_chosen(place, entry);
         let mut out = Output::open();
         remove(entry, turn, self.dry_run, &mut out)?;
         tidy(std::slice::from_ref(entry), self.dry_run);
-        if is_chosen && !self.dry_run {
+        // Another process may have chosen another session in the meantime.
+        if !self.dry_run && is_chosen(place, entry) {
             let path = place.store.current_path(&entry.agent);
             std::fs::remove_file(&path)
                 .with_context(|| format!("cannot remove '{}'", path.display()))?;
