@@ -2,19 +2,26 @@
 
 use crate::exec::output::ToolOutput;
 use crate::process::signals::{await_own_signal, is_interrupted};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 /// The longest wait for the end of the output after a tool has ended. A process that has left the group may keep the
 /// pipe open.
 const GRACE: Duration = Duration::from_millis(300);
+/// The number of bytes that are read at once.
+const PART: usize = 64 * 1024;
+/// The most that a pipe can hold, in bytes, unless its user is privileged.
+const MAX_PIPE: usize = 1024 * 1024;
 
 /// The running process groups.
 #[derive(Debug, Default)]
@@ -114,15 +121,15 @@ pub fn run(
     thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
     let [stdout, stderr] = outputs.map(|output| Arc::new(Mutex::new(output)));
     let (from_out, from_err) = (child.stdout.take(), child.stderr.take());
-    let waits = [drain(from_out, &stdout), drain(from_err, &stderr)];
+    let drains = [
+        from_out.map(|pipe| Drain::begin(pipe.into(), &stdout)),
+        from_err.map(|pipe| Drain::begin(pipe.into(), &stderr)),
+    ];
     let end = watch(leader);
     let is_late = end.recv_timeout(timeout).is_err();
     groups.end(leader);
     let status = child.wait()?;
-    for wait in waits {
-        // On a timeout, the output so far is used.
-        let _ = wait.recv_timeout(GRACE);
-    }
+    drains.into_iter().flatten().for_each(Drain::finish);
     if !is_late {
         await_own_signal(status);
     }
@@ -143,24 +150,87 @@ fn watch(process: Pid) -> Receiver<()> {
     receiver
 }
 
-/// Reads a pipe in a thread, to its end or up to the limit of `into`.
-fn drain(pipe: Option<impl Read + Send + 'static>, into: &Arc<Mutex<ToolOutput>>) -> Receiver<()> {
-    let (sender, receiver) = channel();
-    let into = Arc::clone(into);
-    thread::spawn(move || {
-        let mut buffer = vec![0; 64 * 1024];
-        if let Some(mut pipe) = pipe {
-            loop {
-                match pipe.read(&mut buffer) {
-                    Ok(0) => break,
-                    // The limit is reached. Closing the pipe stops the tool.
-                    Ok(count) if !lock(&into).take(&buffer[..count]) => break,
-                    Err(error) if error.kind() != io::ErrorKind::Interrupted => break,
-                    _ => {}
-                }
+/// A pipe that a thread reads to its end or up to the limit of `into`.
+#[derive(Debug)]
+struct Drain {
+    /// The pipe, until the thread closes it. At the limit, that stops the tool.
+    pipe: Weak<File>,
+    into: Arc<Mutex<ToolOutput>>,
+    end: Receiver<()>,
+}
+
+impl Drain {
+    fn begin(pipe: OwnedFd, into: &Arc<Mutex<ToolOutput>>) -> Drain {
+        let (sender, end) = channel();
+        let pipe = Arc::new(File::from(pipe));
+        let drain = Drain { pipe: Arc::downgrade(&pipe), into: Arc::clone(into), end };
+        let into = Arc::clone(into);
+        thread::spawn(move || {
+            let mut buffer = vec![0; PART];
+            while is_readable(&pipe, None) && take_part(&pipe, &into, &mut buffer) {}
+            drop(pipe);
+            let _ = sender.send(());
+        });
+        drain
+    }
+
+    /// Waits for the end of the output of a tool that has ended. After [`GRACE`], takes what the pipe has, because the
+    /// thread may only be late: it waits for a disk, or for a processor.
+    fn finish(self) {
+        if self.end.recv_timeout(GRACE).is_err()
+            && let Some(pipe) = self.pipe.upgrade()
+        {
+            let mut buffer = vec![0; PART];
+            let mut parts = MAX_PIPE / PART;
+            while parts > 0
+                && is_readable(&pipe, Some(&NOW))
+                && take_part(&pipe, &self.into, &mut buffer)
+            {
+                parts -= 1;
             }
         }
-        let _ = sender.send(());
-    });
-    receiver
+    }
+}
+
+/// The timeout of a call that does not wait.
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// Returns true once a pipe has data or has ended; false if that takes longer than the timeout.
+fn is_readable(pipe: &File, timeout: Option<&Timespec>) -> bool {
+    loop {
+        match poll(&mut [PollFd::new(pipe, PollFlags::IN)], timeout) {
+            Err(rustix::io::Errno::INTR) => {}
+            ready => return ready.is_ok_and(|count| count > 0),
+        }
+    }
+}
+
+/// Takes a part of the output, unless another thread has taken it. Returns false at the end and at the limit.
+fn take_part(mut pipe: &File, into: &Mutex<ToolOutput>, buffer: &mut [u8]) -> bool {
+    // The lock is held from the read on, so that parts are taken in order, and none is missing while it is not held.
+    let mut into = lock(into);
+    if !is_readable(pipe, Some(&NOW)) {
+        return true;
+    }
+    match pipe.read(buffer) {
+        Ok(0) => false,
+        Ok(count) => into.take(&buffer[..count]),
+        Err(error) => error.kind() == io::ErrorKind::Interrupted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_complete_even_if_its_reader_is_late() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(&[b'x'; 60_000]).unwrap();
+        let into = Arc::new(Mutex::new(ToolOutput::new(100_000, None)));
+        let pipe = Arc::new(File::from(OwnedFd::from(reader)));
+        let (_sender, end) = channel();
+        Drain { pipe: Arc::downgrade(&pipe), into: Arc::clone(&into), end }.finish();
+        assert_eq!(EndedTool::text(&into).len(), 60_000);
+    }
 }
