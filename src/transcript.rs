@@ -394,10 +394,12 @@ fn directory_of(path: &Path) -> &Path {
 mod tests {
     use super::*;
 
+    /// Returns options with a long wait for the lock, because a process that another test is just starting may keep that of
+    /// an earlier append for a moment.
     fn options() -> AppendOptions {
         AppendOptions {
             expect_tail: None,
-            lock_timeout: Duration::from_millis(20),
+            lock_timeout: Duration::from_secs(60),
             is_waiting: Arc::default(),
             sync: false,
             ts: "1".to_owned(),
@@ -449,7 +451,9 @@ mod tests {
         let path = directory.path().join("f");
         let holder = File::create(&path).unwrap();
         holder.lock().unwrap();
-        let error = add_text(&path, RECORD).unwrap_err();
+        let batch = Batch::read("t", RECORD.as_bytes()).unwrap();
+        let options = AppendOptions { lock_timeout: Duration::from_millis(20), ..options() };
+        let error = append(&path, &batch, &options).unwrap_err();
         assert_eq!(crate::exit::status(&error), Exit::TryLater);
         drop(holder);
         add_text(&path, RECORD).unwrap();
@@ -479,7 +483,7 @@ mod tests {
             let holder = File::open(&path).unwrap();
             holder.lock().unwrap();
             let batch = Batch::read("t", RECORD.as_bytes()).unwrap();
-            let options = AppendOptions { lock_timeout: Duration::from_secs(20), ..options() };
+            let options = options();
             std::thread::scope(|scope| {
                 let waiter = scope.spawn(|| append(&path, &batch, &options));
                 while !options.is_waiting.load(Ordering::Relaxed) {
