@@ -367,9 +367,8 @@ fn claw_estimate_asks_the_provider_to_count() {
 #[test]
 fn a_failed_count_is_classified_like_a_failed_call() {
     for (shape, args) in [(Shape::Anthropic, &["--count"][..]), (Shape::OpenAi, &["--count"])] {
-        let stopped = FakeProvider::new();
+        let stopped = FakeProvider::stopped();
         let env = stopped.env_for(shape);
-        drop(stopped);
         let run = Sandbox::new().cmd("claw-call").envs(env).args(args).args(["--max-retries", "0"]);
         run.write_stdin(HELLO).assert().code(69).stdout("").stderr(contains("no answer"));
     }

@@ -15,11 +15,13 @@ mod stream;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use rustix::net::{self, AddressFamily, SocketType};
 use serde_json::{Value, json};
 
 use super::rules::{self, Violation};
@@ -199,9 +201,21 @@ pub struct FakeProvider {
     address: SocketAddr,
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
+    /// The port of a server that does not run.
+    _kept: Option<OwnedFd>,
 }
 
 impl FakeProvider {
+    /// Returns a server that refuses connections. No other server gets its port until it is dropped.
+    pub fn stopped() -> FakeProvider {
+        let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None);
+        let socket = socket.expect("a socket");
+        net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+        let address = net::getsockname(&socket).expect("the port");
+        let address = address.try_into().expect("an address");
+        FakeProvider { address, shared: Arc::default(), accepting: None, _kept: Some(socket) }
+    }
+
     /// Starts a server that answers every legal request and does not limit the context window.
     pub fn new() -> FakeProvider {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -211,7 +225,7 @@ impl FakeProvider {
             let shared = Arc::clone(&shared);
             move || accept(&listener, &shared)
         });
-        FakeProvider { address, shared, accepting: Some(accepting) }
+        FakeProvider { address, shared, accepting: Some(accepting), _kept: None }
     }
 
     /// Sets the context window of the server (rule A12). In Ollama's chat, a smaller `num_ctx` of the request
