@@ -13,8 +13,8 @@ use crate::common::{Sandbox, into_closed_pipe};
 
 /// Waits until the transcript has `count` records.
 fn wait_for_records(sandbox: &Sandbox, count: usize) {
-    let has = || sandbox.exists("s.jsonl") && sandbox.read_json("s.jsonl").len() == count;
-    for _ in 0..2000 {
+    let has = || sandbox.exists("s.jsonl") && sandbox.read_json_so_far("s.jsonl").len() == count;
+    for _ in 0..12_000 {
         if has() {
             return;
         }

@@ -123,6 +123,17 @@ impl Sandbox {
         }
     }
 
+    /// Reads the values of the whole lines of a JSONL file that another program may be writing.
+    #[track_caller]
+    pub fn read_json_so_far(&self, name: &str) -> Vec<Value> {
+        let bytes = self.read(name);
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        match str::from_utf8(&bytes[..whole]).map_err(|e| e.to_string()).and_then(jsonl) {
+            Ok(values) => values,
+            Err(e) => panic!("read {name}: {e}"),
+        }
+    }
+
     /// Adds a shell script that `PATH` finds before any program of the same name.
     #[track_caller]
     pub fn program(&self, name: &str, script: &str) {
