@@ -839,7 +839,7 @@ fn anything_but_a_regular_file_is_refused_without_blocking() {
     sandbox.sh("mkdir directory; mkfifo fifo").assert().success();
     for name in ["directory", "fifo", "/dev/null", "/dev/full"] {
         let run =
-            sandbox.cmd("claw-append").arg(name).write_stdin(HI).timeout(Duration::from_secs(5));
+            sandbox.cmd("claw-append").arg(name).write_stdin(HI).timeout(Duration::from_secs(30));
         let run = run.assert().code(74).stdout("").stderr(contains(format!("'{name}'")));
         assert!(run.stderr_text().lines().count() == 1, "expected one line\n{run}");
     }

@@ -17,7 +17,7 @@ const PROMPT: &str = "you> ";
 
 fn chat(sandbox: &Sandbox) -> Cmd {
     let cmd = sandbox.cmd("claw-chat");
-    cmd.env("CLAW_PROVIDER", "offline").env("CLAW_WINDOW", "4000").timeout(Duration::from_secs(60))
+    cmd.env("CLAW_PROVIDER", "offline").env("CLAW_WINDOW", "4000")
 }
 
 /// Starts a chat on a terminal and waits for the first prompt.
@@ -778,7 +778,7 @@ fn audit_29_echo_is_restored_however_a_turn_or_the_chat_ends() {
         let chat = "trap - INT; echo $$ >pid; exec claw-chat --call fails";
         let script = format!("trap : INT; sh -c '{chat}'; echo ended; stty -a");
         let run = sandbox.sh(&script).env("CLAW_PROVIDER", "offline").env("CLAW_WINDOW", "4000");
-        let mut pty = Pty::run(run.timeout(Duration::from_secs(20)), SIZE);
+        let mut pty = Pty::run(run.timeout(Duration::from_secs(60)), SIZE);
         pty.wait_for(PROMPT).press("hello\r");
         if signal.is_none() {
             pty.wait_for("claw-chat: ").wait_for(PROMPT).press(CTRL_D);

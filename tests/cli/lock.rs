@@ -20,7 +20,7 @@ fn lock(sandbox: &Sandbox, args: &[&str]) -> Cmd {
         .cmd("claw-session")
         .args(["lock", "s.jsonl"])
         .args(args)
-        .timeout(Duration::from_secs(20))
+        .timeout(Duration::from_secs(60))
 }
 
 /// Tries to run a command under the lock, without waiting for the lock.

@@ -93,7 +93,7 @@ fn for_each(test: impl Fn(&Program, &Sandbox)) {
 
 /// Returns a command that runs `script`, with `CMD` replaced by the usual command line of the program.
 fn sh(sandbox: &Sandbox, program: &Program, script: &str) -> Cmd {
-    sandbox.sh(&script.replace("CMD", program.usual)).timeout(Duration::from_secs(20))
+    sandbox.sh(&script.replace("CMD", program.usual)).timeout(Duration::from_secs(60))
 }
 
 /// Checks that the program wrote one line to standard error, beginning with the program's name.

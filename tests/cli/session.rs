@@ -655,7 +655,7 @@ fn v80_a_turn_is_exclusive_and_does_not_block_appends() {
     let mut child = holder(&sandbox, "a");
     let take = |name: &str, wait: &str| {
         session(&sandbox, &["lock", name, "--lock-timeout", wait, "--", "echo", "mine"])
-            .timeout(Duration::from_secs(20))
+            .timeout(Duration::from_secs(60))
             .assert()
     };
     take("a", "0.05").code(75).stdout("");

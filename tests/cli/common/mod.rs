@@ -46,11 +46,11 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The default limit on the run time of a program.
-const TIMEOUT: Duration = Duration::from_secs(60);
+/// The default limit on the run time of a program. On a loaded machine, one that takes seconds may take a minute.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The longest wait for the last output of a program that was killed.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(20);
 
 /// A temporary directory with the directories `state/`, to which `CLAW_STATE_DIR` points, and `tmp/`, to which `TMPDIR`
 /// points. It is removed when the sandbox and all of its commands have been dropped.

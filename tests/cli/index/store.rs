@@ -43,7 +43,7 @@ fn await_count(sandbox: &Sandbox, name: &str, sql: &str, expected: i64) {
         if found.as_ref().is_ok_and(|count| *count == expected) {
             return;
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "{sql}: {found:?}, not {expected}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{sql}: {found:?}, not {expected}");
         thread::sleep(Duration::from_millis(10));
     }
 }

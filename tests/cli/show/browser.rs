@@ -61,7 +61,7 @@ pub fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
                    --user-data-dir=browser --allow-file-access-from-files --hide-scrollbars \
                    --virtual-time-budget=20000 --dump-dom";
     let script = format!(r#""{browser}" {options} "file://$PWD/watcher.html" 2>errors"#);
-    let run = sandbox.sh(&script).timeout(Duration::from_secs(120)).assert().success();
+    let run = sandbox.sh(&script).timeout(Duration::from_secs(300)).assert().success();
     let text = run.stdout_text();
     let json = text.split(r#"<pre id="seen">"#).nth(1).and_then(|rest| rest.split("</pre>").next());
     let json = json.unwrap_or_default();

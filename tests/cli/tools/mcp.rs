@@ -279,10 +279,11 @@ fn audit_42_a_server_that_lists_no_tools_as_it_should_is_an_error() {
     let sandbox = sandbox();
     let endless = r#"result '{"tools":[],"nextCursor":"again"}'"#;
     let many = r#"result "{\"tools\":[$(yes '{"name":"f","inputSchema":{}},' | head -n 1100 | tr -d '\n'){\"name\":\"f\",\"inputSchema\":{}}]}""#;
+    let silent = ("sleep 99", "it did not answer in 1 seconds; see --start-timeout");
     for (list, why) in [
         (endless, "more than 1000 tools, or in more than 100 parts"),
         (many, "more than 1000 tools, or in more than 100 parts"),
-        ("sleep 99", "it did not answer in 1 seconds; see --start-timeout"),
+        silent,
         ("exit 1", "it ended too early (exit status: 1)"),
         ("result 7", "'sh': its answer to tools/list has another form than the protocol defines"),
         ("result '{\"tools\":7}'", "its answer to tools/list has another form"),
@@ -291,7 +292,8 @@ fn audit_42_a_server_that_lists_no_tools_as_it_should_is_an_error() {
             "it refused tools/list: no",
         ),
     ] {
-        write(&sandbox, &["--start-timeout", "1"], list, "")
+        let limit = if list == silent.0 { "1" } else { "50" };
+        write(&sandbox, &["--start-timeout", limit], list, "")
             .code(69)
             .stdout("")
             .stderr(contains(why));
@@ -346,7 +348,7 @@ fn audit_42_a_server_gets_no_credentials_unless_they_are_passed() {
 #[test]
 fn audit_42_a_server_that_ignores_the_end_of_its_input_is_ended() {
     let sandbox = sandbox();
-    sandbox.write("stay", "trap '' HUP; sh \"$@\"; echo $$ >pid; sleep 99 >/dev/null 2>&1");
+    sandbox.write("stay", "trap '' HUP; sh \"$@\"; echo $$ >pid; sleep 999 >/dev/null 2>&1");
     let (stay, server) = (sandbox.path("stay"), sandbox.path("server"));
     let list = list(json!([tool("f")]));
     let run = sandbox.cmd("claw-tool").args(["mcp", "--output", "t", "--", "sh"]);
