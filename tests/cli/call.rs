@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{API_KEY, FakeProvider, Recorded, Step};
 use crate::common::shapes::Shape;
-use crate::common::{AssertExt, Cmd, Sandbox, rules};
+use crate::common::{AssertExt, Cmd, Sandbox, patiently, rules};
 use crate::conversations::{Conversation, append, rebuild_meta, words};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
@@ -356,7 +356,7 @@ fn missing_and_invalid_settings_are_reported_before_any_connection() {
             .stderr(contains("cannot send"))
             .stderr(contains("https"));
     }
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(30));
     assert!(provider.requests().is_empty());
 }
 
@@ -406,25 +406,23 @@ fn v61_max_retries_limits_the_retries() {
 
 #[test]
 fn v61_a_missing_answer_ends_with_69() {
-    for (step, timeout, why) in [
-        (Step::Drop, "30", "no answer"),
-        (Step::Cut(30), "30", "the connection was lost"),
-        (Step::Hang(Duration::from_secs(20)), "0.3", "timed out"),
-    ] {
+    let check = |step: Step, timeout: f64, why: &str| {
         let provider = FakeProvider::new();
         (0..2).for_each(|_| provider.script(step.clone()));
-        hello(&provider, &["--timeout", timeout, "--max-retries", "1"])
+        hello(&provider, &["--timeout", &timeout.to_string(), "--max-retries", "1"])
             .code(69)
             .stdout("")
             .stderr(contains(why));
         assert_eq!(provider.requests().len(), 2, "{step:?}");
-    }
-    let stopped = FakeProvider::new();
-    let env = stopped.env();
-    drop(stopped);
+    };
+    check(Step::Drop, 30.0, "no answer");
+    check(Step::Cut(30), 30.0, "the connection was lost");
+    let hang = Step::Hang(Duration::from_secs(60));
+    patiently(|times| check(hang.clone(), 0.3 * f64::from(times), "timed out"));
+    let stopped = FakeProvider::stopped();
     Sandbox::new()
         .cmd("claw-call")
-        .envs(env)
+        .envs(stopped.env())
         .args(["--max-retries", "0"])
         .write_stdin(HELLO)
         .assert()
@@ -476,7 +474,7 @@ fn v61_a_retry_waits_as_long_as_the_provider_asks_and_ends_with_75_if_that_is_to
         .code(75)
         .stdout("")
         .stderr(contains("retry after 120 s"));
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(began.elapsed() < Duration::from_secs(40));
     assert_eq!(provider.requests().len(), 3);
 
     provider.script(refusal(429, &[("retry-after", "120")]));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use predicates::str::contains;
 
 use crate::common::pty::{CTRL_C, Pty, can_run};
-use crate::common::{Cmd, Sandbox, send};
+use crate::common::{Cmd, Sandbox, patiently, send};
 use crate::conversations::{Conversation, rebuild_meta};
 use crate::summaries::{compacted, with_model};
 
@@ -24,7 +24,7 @@ fn stubborn(mark: &str) -> String {
     format!("sh -c 'trap \"\" TERM; sleep {mark} & sleep {mark} & : >begun; wait' | cat")
 }
 
-/// Returns true if a process with `mark` in its arguments is still running after a second.
+/// Returns true if a process with `mark` in its arguments, which would run for days, is still running after a while.
 fn is_left(mark: &str) -> bool {
     let has_mark = || {
         let entries = std::fs::read_dir("/proc").expect("processes").flatten();
@@ -33,7 +33,7 @@ fn is_left(mark: &str) -> bool {
     };
     let begun = Instant::now();
     while has_mark() {
-        if begun.elapsed() > Duration::from_secs(1) {
+        if begun.elapsed() > Duration::from_secs(20) {
             return true;
         }
         thread::sleep(Duration::from_millis(20));
@@ -45,7 +45,7 @@ fn is_left(mark: &str) -> bool {
 fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "no {what}");
+        assert!(begun.elapsed() < Duration::from_secs(50), "no {what}");
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -76,44 +76,46 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
     ("claw-retry", &["s.jsonl"]),
 ];
 
-/// Runs a check with all programs in parallel, because the check spends most of its time waiting.
-fn with_each_program(check: impl Fn(&str, &[&str]) + Sync) {
+/// Runs a check with all programs in parallel, because the check spends most of its time waiting. It gets a program, its
+/// arguments and the number of [`patiently`].
+fn with_each_program(check: impl Fn(&str, &[&str], u32) + Sync) {
     LazyLock::force(&CONVERSATION);
     thread::scope(|scope| {
         for (program, args) in PROGRAMS {
             let check = &check;
-            scope.spawn(move || check(program, args));
+            scope.spawn(move || patiently(|times| check(program, args, times)));
         }
     });
 }
 
 #[test]
 fn audit_12_a_deadline_ends_all_processes_that_a_command_started() {
-    with_each_program(|program, args| {
+    with_each_program(|program, args, times| {
         let (sandbox, mark) =
-            (with_conversation(), format!("60{}.1{}", std::process::id(), program.len()));
-        let options = ["--deadline", "0.4", "--call", &stubborn(&mark)];
+            (with_conversation(), format!("60{}.{times}1{}", std::process::id(), program.len()));
+        let limit = Duration::from_millis(400) * times;
+        let options = ["--deadline", &limit.as_secs_f64().to_string(), "--call", &stubborn(&mark)];
         let begun = Instant::now();
         let run = sandbox.cmd(program).args(options).args(args).assert();
         let took = begun.elapsed();
         run.code(69).stdout("").stderr(contains("did not end in time"));
-        assert!(took < AT_ONCE + Duration::from_millis(900), "{program}: {took:?}");
+        assert!(took < limit + AT_ONCE + Duration::from_millis(500), "{program}: {took:?}");
         assert!(sandbox.exists("begun") && !is_left(&mark), "{program}");
     });
 }
 
 #[test]
 fn audit_12_a_signal_ends_all_processes_that_a_command_started() {
-    with_each_program(|program, args| {
+    with_each_program(|program, args, times| {
         for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
-            assert_signal_ends(program, args, name, number);
+            assert_signal_ends(program, args, (name, number), times);
         }
     });
 }
 
 /// Sends a signal to the program once its command runs, and checks that both end.
-fn assert_signal_ends(program: &str, args: &[&str], name: &str, number: i32) {
-    let mark = format!("60{}.2{}{number}", std::process::id(), program.len());
+fn assert_signal_ends(program: &str, args: &[&str], (name, number): (&str, i32), times: u32) {
+    let mark = format!("60{}.{times}2{}{number}", std::process::id(), program.len());
     let sandbox = with_conversation();
     let cmd = sandbox.cmd(program).args(["--call", &stubborn(&mark)]).args(args);
     let mut child = cmd.spawn();
@@ -146,9 +148,12 @@ fn audit_12_children_can_read_the_terminal_and_are_ended_too() {
     pty.wait_for("word? ").press("yes\r").end().success();
     assert_eq!(sandbox.read_text("word"), "yes\n");
     // A deadline and Ctrl-C end all processes.
-    let mark = format!("60{}.31", std::process::id());
-    compact("--deadline 0.4", &stubborn(&mark)).end().code(69);
-    assert!(sandbox.exists("begun") && !is_left(&mark));
+    patiently(|times| {
+        let mark = format!("60{}.{times}31", std::process::id());
+        let limit = format!("--deadline {}", 0.4 * f64::from(times));
+        compact(&limit, &stubborn(&mark)).end().code(69);
+        assert!(sandbox.exists("begun") && !is_left(&mark));
+    });
     sandbox.sh("rm begun").assert().success();
     let mark = format!("60{}.32", std::process::id());
     let mut pty = compact("", &stubborn(&mark));
@@ -196,25 +201,30 @@ fn turn(sandbox: &Sandbox, url: &str, args: &[&str]) -> Cmd {
 fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
     for args in [&[][..], &["--stream"]] {
         for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
-            let (sandbox, (url, count, ends)) = (Sandbox::new(), silent());
-            let mut child = turn(&sandbox, &url, args).spawn();
-            wait_for("request", || count.load(Ordering::SeqCst) == 1);
-            let begun = Instant::now();
-            send(name, child.id());
-            // Both outputs can be read to their end only if no process keeps them open.
-            let mut output = String::new();
-            let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-            out.as_mut().expect("a pipe").read_to_string(&mut output).expect("text");
-            err.as_mut().expect("a pipe").read_to_string(&mut output).expect("text");
-            let end = child.wait().expect("an exit status");
-            let took = begun.elapsed();
-            assert!(took < AT_ONCE, "{args:?} {name}: {took:?}");
-            assert_eq!(end.code(), Some(128 + number), "{args:?} {name}");
-            ends.recv_timeout(AT_ONCE).expect("the end of the connection");
-            sandbox.sh("ls -A | grep -v '^bin$\\|^state$\\|^tmp$'").assert().stdout("s.jsonl\n");
-            assert_eq!(sandbox.read_json("s.jsonl").len(), 1, "{output}");
+            patiently(|_| assert_call_ends(args, name, number));
         }
     }
+}
+
+/// Sends a signal to a turn that waits for its reply, and checks that the turn and the call end.
+fn assert_call_ends(args: &[&str], name: &str, number: i32) {
+    let (sandbox, (url, count, ends)) = (Sandbox::new(), silent());
+    let mut child = turn(&sandbox, &url, args).spawn();
+    wait_for("request", || count.load(Ordering::SeqCst) == 1);
+    let begun = Instant::now();
+    send(name, child.id());
+    // Both outputs can be read to their end only if no process keeps them open.
+    let mut output = String::new();
+    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+    out.as_mut().expect("a pipe").read_to_string(&mut output).expect("text");
+    err.as_mut().expect("a pipe").read_to_string(&mut output).expect("text");
+    let end = child.wait().expect("an exit status");
+    let took = begun.elapsed();
+    assert!(took < AT_ONCE, "{args:?} {name}: {took:?}");
+    assert_eq!(end.code(), Some(128 + number), "{args:?} {name}");
+    ends.recv_timeout(AT_ONCE).expect("the end of the connection");
+    sandbox.sh("ls -A | grep -v '^bin$\\|^state$\\|^tmp$'").assert().stdout("s.jsonl\n");
+    assert_eq!(sandbox.read_json("s.jsonl").len(), 1, "{output}");
 }
 
 #[test]

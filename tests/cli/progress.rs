@@ -4,7 +4,7 @@
 use std::fs::File;
 
 use crate::common::pty::{self, Pty};
-use crate::common::{AssertExt, Sandbox};
+use crate::common::{AssertExt, Sandbox, patiently};
 use crate::exec::tools;
 
 const SIZE: (u16, u16) = (120, 10);
@@ -24,11 +24,14 @@ fn claw_append_shows_that_it_waits_for_the_lock() {
         // The line is also cleared before an error.
         let held = File::open(sandbox.path("s.jsonl")).expect("a file");
         held.lock().expect("a lock");
-        let append = sandbox.sh("echo hi | claw-append --user --lock-timeout 1.5 s.jsonl");
-        let mut pty = Pty::run(append, SIZE);
-        pty.wait_for("waiting for the lock").end().code(75);
-        let why = "another writer held it for 1.5 s; try again";
-        assert_eq!(pty.screen(), format!("claw-append: cannot lock 's.jsonl': {why}"));
+        patiently(|times| {
+            let seconds = 1.5 * f64::from(times);
+            let append = format!("echo hi | claw-append --user --lock-timeout {seconds} s.jsonl");
+            let mut pty = Pty::run(sandbox.sh(&append), SIZE);
+            pty.wait_for("waiting for the lock").end().code(75);
+            let why = format!("another writer held it for {seconds} s; try again");
+            assert_eq!(pty.screen(), format!("claw-append: cannot lock 's.jsonl': {why}"));
+        });
     }
 }
 
@@ -88,8 +91,10 @@ fn claw_rebuild_shows_how_much_it_has_read_unless_a_pager_has_the_terminal() {
             "not-an-object: 's.jsonl' line 257, byte 16785280, 6 bytes: skipped: not a JSON object";
         assert_eq!(pty.screen(), format!("claw-rebuild: {what}\nclaw-rebuild: 1 finding"));
         // A pager that reads keys owns the terminal, so no progress is shown.
-        let asks = "stty -icanon </dev/tty; head -c 9 && sleep 2.5; echo; echo next";
-        let mut pty = Pty::run(sandbox.sh(&format!("claw-rebuild s.jsonl | {{ {asks}; }}")), SIZE);
+        let rebuild = "until test -e asks; do sleep 0.01; done; exec claw-rebuild s.jsonl";
+        let asks = "stty -icanon </dev/tty; : >asks; head -c 9 && sleep 2.5; echo; echo next";
+        let script = format!("{{ {rebuild}; }} | {{ {asks}; }}");
+        let mut pty = Pty::run(sandbox.sh(&script), SIZE);
         pty.end().success().stdout("{\"role\":\"\r\nnext\r\n");
     }
 }
@@ -154,8 +159,11 @@ mod calls {
 
     #[test]
     fn the_pause_before_a_retry_is_counted_down_below_the_message() {
-        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        if pty::can_run() {
+        if !pty::can_run() {
+            return;
+        }
+        patiently(|_| {
+            let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
             let headers = vec![("retry-after".into(), "3".into())];
             let (kind, message) = ("rate_limit_error".into(), "Too many".into());
             provider.script(Step::Error { status: 429, kind, message, headers });
@@ -165,7 +173,7 @@ mod calls {
             let screen = pty.screen();
             assert!(screen.ends_with("trying again in 3.0 s"), "{screen}");
             assert_eq!(screen.lines().count(), 1, "{screen}");
-        }
+        });
     }
 
     #[test]
@@ -234,9 +242,12 @@ mod calls {
 
     #[test]
     fn progress_is_not_drawn_over_a_stream() {
-        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        if pty::can_run() {
-            provider.script(Step::Slow(4, Duration::from_millis(2500)));
+        if !pty::can_run() {
+            return;
+        }
+        patiently(|_| {
+            let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+            provider.script(Step::Slow(4, LONG));
             let turn = "claw-turn --stream --no-checkpoint -m next? s.jsonl";
             let mut pty = Pty::run(script(&sandbox, &provider, turn), SIZE);
             pty.wait_for("Reply to");
@@ -246,7 +257,7 @@ mod calls {
             let shown = pty.end().success().stdout_text();
             assert!(!shown.contains("waiting"), "{shown:?}");
             assert_eq!(pty.screen(), "Reply to 1 message: next?");
-        }
+        });
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::broken::no_reply;
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{AssertExt, Sandbox, into_closed_pipe, kill_group};
+use crate::common::{AssertExt, Sandbox, into_closed_pipe, kill_group, patiently};
 use crate::fake::client::{self, post, streamed};
 use crate::shapes::{HELLO, call, hello, two_calls};
 
@@ -279,28 +279,31 @@ fn control_characters_are_escaped_on_a_terminal() {
 fn the_timeout_applies_to_each_piece_of_a_stream() {
     std::thread::scope(|scope| {
         for shape in Shape::ALL {
-            scope.spawn(move || {
-                let provider = FakeProvider::new();
-                provider.script(Step::Slow(0, Duration::from_millis(350)));
-                let began = Instant::now();
-                hello(&provider, shape, &["--stream", "--timeout", "1"]).success();
-                assert!(began.elapsed() > Duration::from_millis(1500));
-
-                provider.script(Step::Slow(4, Duration::from_secs(60)));
-                hello(&provider, shape, &["--stream", "--timeout", "0.5"])
-                    .code(69)
-                    .stdout(no_reply())
-                    .stderr(contains("Reply to"))
-                    .stderr(contains("\nclaw-call: unreachable "))
-                    .stderr(contains("timed out in the middle"));
-                assert_eq!(
-                    provider.requests().len(),
-                    2,
-                    "a reply that was shown must not be retried"
-                );
-            });
+            scope.spawn(move || patiently(|times| assert_timeout_of_each_piece(shape, times)));
         }
     });
+}
+
+/// Checks the timeout of a stream whose pieces come in time, and of one with a piece that is late.
+fn assert_timeout_of_each_piece(shape: Shape, times: u32) {
+    let provider = FakeProvider::new();
+    let run = |seconds: f64| {
+        let timeout = (seconds * f64::from(times)).to_string();
+        hello(&provider, shape, &["--stream", "--timeout", &timeout])
+    };
+    provider.script(Step::Slow(0, Duration::from_millis(350) * times));
+    let began = Instant::now();
+    run(1.0).success();
+    assert!(began.elapsed() > Duration::from_millis(1500) * times);
+
+    provider.script(Step::Slow(4, Duration::from_secs(60)));
+    run(0.5)
+        .code(69)
+        .stdout(no_reply())
+        .stderr(contains("Reply to"))
+        .stderr(contains("\nclaw-call: unreachable "))
+        .stderr(contains("timed out in the middle"));
+    assert_eq!(provider.requests().len(), 2, "a reply that was shown must not be retried");
 }
 
 // ---- records in a file -----------------------------------------------------------------------

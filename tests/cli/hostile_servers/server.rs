@@ -11,6 +11,10 @@ use std::time::Duration;
 /// The time for which `Act::Hold` keeps a connection open.
 const HELD: Duration = Duration::from_secs(20);
 
+/// The pause before a reset. The client has to receive the data first, because a reset discards what is still in the
+/// socket's buffer.
+const BEFORE_RESET: Duration = Duration::from_millis(100);
+
 /// An act of the server.
 #[derive(Clone, Debug)]
 pub enum Act {
@@ -35,6 +39,11 @@ pub struct Server {
 
 impl Server {
     pub fn new(connections: Vec<Vec<Act>>) -> Server {
+        Server::resetting_after(1, connections)
+    }
+
+    /// Returns a server that waits so many times [`BEFORE_RESET`] before it resets a connection.
+    pub fn resetting_after(times: u32, connections: Vec<Vec<Act>>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("the port");
         let stop = Arc::new(AtomicBool::new(false));
@@ -50,7 +59,7 @@ impl Server {
                 let (acts, stopped) = (connections[number].clone(), Arc::clone(&stopped));
                 let seen = Arc::clone(&seen);
                 // Errors are ignored: in several rows, the client closes the connection.
-                thread::spawn(move || serve(&stream, &acts, &stopped, &seen));
+                thread::spawn(move || serve(&stream, &acts, BEFORE_RESET * times, &stopped, &seen));
             }
         });
         Server { address, requests, stop }
@@ -72,6 +81,7 @@ impl Drop for Server {
 fn serve(
     mut stream: &TcpStream,
     acts: &[Act],
+    before_reset: Duration,
     stop: &AtomicBool,
     seen: &Mutex<Vec<String>>,
 ) -> io::Result<()> {
@@ -102,9 +112,7 @@ fn serve(
             }
             Act::Hold => pause(HELD),
             Act::Reset => {
-                // The client has to receive the data first, because a reset discards what is still in the socket's
-                // buffer.
-                thread::sleep(Duration::from_millis(100));
+                thread::sleep(before_reset);
                 rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;
             }
         }

@@ -6,7 +6,7 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use super::{applied, configure, conversation, lines, run, show};
-use crate::common::{AssertExt, Sandbox};
+use crate::common::{AssertExt, Sandbox, patiently};
 use crate::conversations::{Conversation, rebuild_meta, words};
 use crate::summaries::{asked, calls, compact, says, with_model};
 
@@ -66,26 +66,24 @@ fn v54_nothing_changes_if_the_summary_of_a_piece_fails() {
 fn v54_the_deadline_ends_a_call_that_hangs() {
     let sandbox = with_model();
     for more in [&["--no-fallback"][..], &["--fallback", "local"], &[]] {
-        let args = [
-            "--deadline",
-            "0.3",
-            "--call",
-            "exec sleep 60 #",
-            "--via",
-            "ollama:q",
-            "--via",
-            "main",
-        ];
-        let begun = Instant::now();
-        let run = run(&sandbox, &[&args[..], more].concat(), &conversation(12, 300));
-        assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
-        let run = run.stderr(contains("did not end in time"));
-        match more {
-            ["--no-fallback"] => {
-                run.code(69).stdout("").stderr(contains("the time limit of --deadline has passed"))
-            }
-            _ => run.success(),
-        };
+        patiently(|times| {
+            let limit = Duration::from_millis(300) * times;
+            let seconds = limit.as_secs_f64().to_string();
+            let args = ["--deadline", &seconds, "--call", "exec sleep 60 #"];
+            let args = [&args[..], &["--via", "ollama:q", "--via", "main"], more].concat();
+            let begun = Instant::now();
+            let run = run(&sandbox, &args, &conversation(12, 300));
+            let late = begun.elapsed().saturating_sub(limit);
+            assert!(late < Duration::from_millis(1200), "{late:?}");
+            let run = run.stderr(contains("did not end in time"));
+            match more {
+                ["--no-fallback"] => run
+                    .code(69)
+                    .stdout("")
+                    .stderr(contains("the time limit of --deadline has passed")),
+                _ => run.success(),
+            };
+        });
     }
 }
 
