@@ -356,8 +356,11 @@ fn command_lines_of(sandbox: &Sandbox, provider: &FakeProvider, cmd: Cmd) -> Vec
     let child = cmd.spawn();
     let mut seen = Vec::new();
     while provider.requests().len() == asked {
-        assert!(began.elapsed() < Duration::from_secs(30), "no request");
+        assert!(began.elapsed() < Duration::from_secs(60), "no request");
         seen.extend(command_lines(sandbox));
+        if seen.iter().any(|line| is_in(KEY_COMMAND, line)) {
+            sandbox.write("seen", "");
+        }
         thread::sleep(Duration::from_millis(2));
     }
     seen.extend(command_lines(sandbox));
@@ -367,14 +370,18 @@ fn command_lines_of(sandbox: &Sandbox, provider: &FakeProvider, cmd: Cmd) -> Vec
     seen
 }
 
+/// A part of the command line of a process that a key command starts.
+const KEY_COMMAND: &str = "sleep\x000.1";
+
 #[test]
 fn t2_the_key_is_on_no_command_line() {
+    let key_command = "cat key; until test -e seen; do sleep 0.1; done; :";
     for (program, rest) in [("claw-call", &[][..]), ("claw-turn", &["-m", "hi", "s.jsonl"])] {
         for (name, source) in [
             ("ANTHROPIC_API_KEY", &[][..]),
             ("ANTHROPIC_AUTH_TOKEN", &[]),
             ("NONE", &["--key-file", "key"]),
-            ("NONE", &["--key-cmd", "cat key; sleep 0.1"]),
+            ("NONE", &["--key-cmd", key_command]),
         ] {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
             key_file(&sandbox, "key", KEY, 0o600);
@@ -384,7 +391,7 @@ fn t2_the_key_is_on_no_command_line() {
             let has = |word: &str| lines.iter().any(|line| is_in(word, line));
             assert!(has("claw-call") && has(program), "{name}: the processes were not seen");
             assert!(
-                !source.contains(&"--key-cmd") || has("sleep\x000.1"),
+                !source.contains(&"--key-cmd") || has(KEY_COMMAND),
                 "the key command was not seen"
             );
             assert_eq!(key_headers(&provider.single_request()).len(), 1);

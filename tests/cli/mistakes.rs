@@ -228,6 +228,7 @@ fn audit_26_a_call_that_fails_is_reported_with_its_cause() {
 #[test]
 #[rustfmt::skip]
 fn audit_26_a_missing_session_is_reported_with_the_command_to_create_it() {
+    let held = "rm -f held; claw-session lock s.jsonl -- sh -c ': >held; exec sleep 60' & until test -e held; do sleep 0.05; done";
     check(&[
         Row("claw-session path work", 1, "claw-session: no session 'work' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
         Row("claw-session current", 1, "claw-session: no session of agent 'main' in 'workspace'; create one with claw-session new"),
@@ -243,8 +244,8 @@ fn audit_26_a_missing_session_is_reported_with_the_command_to_create_it() {
             claw-session: no session 'notes.txt' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
         Row("claw-chat gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
         Row("claw-retry gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
-        Row("claw-session lock s.jsonl -- sleep 5 & sleep 0.5; claw-session lock --lock-timeout 0 s.jsonl -- true; status=$?; kill $!; exit $status", 75, "claw-session: cannot lock the turn of 's.jsonl': another turn held it for 0 s; try again"),
-        Row("claw-session lock s.jsonl -- sleep 5 & sleep 0.5; claw-turn --provider offline -m hi --lock-timeout 0 s.jsonl; status=$?; kill $!; exit $status", 75, "claw-session: cannot lock the turn of 's.jsonl': another turn held it for 0 s; try again"),
+        Row(&format!("{held}; claw-session lock --lock-timeout 0 s.jsonl -- true; status=$?; kill $!; wait; exit $status"), 75, "claw-session: cannot lock the turn of 's.jsonl': another turn held it for 0 s; try again"),
+        Row(&format!("{held}; claw-turn --provider offline -m hi --lock-timeout 0 s.jsonl; status=$?; kill $!; wait; exit $status"), 75, "claw-session: cannot lock the turn of 's.jsonl': another turn held it for 0 s; try again"),
     ]);
 }
 
@@ -300,8 +301,8 @@ fn audit_26_a_failed_turn_reports_that_the_prompt_is_kept() {
         claw-turn: to try it without a model: give --provider offline
         claw-turn: no key for anthropic; …");
     check("test ! -e b.jsonl || echo b.jsonl: written >&2; claw-turn --model x --provider openai -m hi b.jsonl", 77, "claw-turn: no key for openai; …");
-    let stopped = "claw-turn --provider offline --call 'sleep 9 #' --no-proactive -m hi t.jsonl 2>all & turn=$!
-        until test -s t.jsonl; do sleep 0.05; done; sleep 0.3; kill -TERM $turn; wait $turn; s=$?; grep ^claw all >&2; exit $s";
+    let stopped = "claw-turn --provider offline --call ': >called; sleep 60 #' --no-proactive -m hi t.jsonl 2>all & turn=$!
+        until test -e called; do sleep 0.05; done; kill -TERM $turn; wait $turn; s=$?; grep ^claw all >&2; exit $s";
     check(stopped, 143, "claw-turn: the prompt is kept; continue with: claw-turn --again 't.jsonl'");
     let unknown = "claw-turn: cannot run 'no-such-program': no such program; check --call and CLAW_CALL";
     check("claw-turn --provider offline --call no-such-program -m hi c.jsonl 2>all; s=$?; grep ^claw all >&2; exit $s", 78, unknown);

@@ -1,5 +1,6 @@
 //! claw-replay when it is killed, when a disk is full, when its reader exits, and with hostile files.
 
+use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
@@ -49,11 +50,13 @@ fn two_runs_do_not_share_a_state_file() {
     let sandbox = Sandbox::new();
     transcripts(&sandbox, "d", 1);
     let args = ["check", "--quiet", "--state", "kept", "--files-from", "-"];
-    let child = sandbox.cmd("claw-replay").args(args).spawn();
-    while !sandbox.path("kept").exists() {
+    let mut child = sandbox.cmd("claw-replay").args(args).spawn();
+    let names = child.stdin.as_mut().expect("a pipe");
+    names.write_all(b"d/0/000.jsonl\n").expect("a reader");
+    // The run has the file for itself before it writes to it.
+    while !sandbox.exists("kept") || sandbox.read("kept").is_empty() {
         thread::sleep(Duration::from_millis(5));
     }
-    thread::sleep(Duration::from_millis(50));
     check(&sandbox, &["--state", "kept", "d"]).code(75).stderr(contains("another run is using it"));
     kill_group(child.id());
     child.wait_with_output().expect("an exit status");
