@@ -257,13 +257,13 @@ fn control_characters_are_escaped_on_a_terminal() {
         };
         for command in ["claw-call --stream m >reply", "claw-call --stream=/dev/tty m >reply 2>&1"]
         {
-            let run = run(command);
-            // The terminal itself adds a carriage return to each line end.
-            assert_eq!(
-                run.success().stdout_text().replace("\r\n", "\n"),
-                shown,
-                "{shape:?} {command}"
-            );
+            // After a second, the program would show that it waits.
+            patiently(|_| {
+                let run = run(command).success();
+                // The terminal itself adds a carriage return to each line end.
+                let text = run.stdout_text().replace("\r\n", "\n");
+                assert_eq!(text, shown, "{shape:?} {command}");
+            });
             assert_eq!(sandbox.read_json("reply")[0]["content"][0]["text"], evil);
         }
         // A file or pipe gets every byte.

@@ -19,7 +19,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use super::provider::FakeProvider;
 
 /// The timeout of each read.
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 // ---- certificates --------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ pub const MODEL: &str = "test-model";
 pub const SUMMARY: &str = "SUMMARY: The user asked, the assistant answered, nothing is left open.";
 
 /// The longest wait for the next bytes of a request.
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The answer to the next legal request. Unless a variant says otherwise, it has the form of the request's API, and is
 /// a stream if the request asks for one.
