@@ -76,39 +76,42 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
     ("claw-retry", &["s.jsonl"]),
 ];
 
-/// Runs a check with all programs in parallel, because the check spends most of its time waiting. It gets a program, its
-/// arguments and the number of [`patiently`].
-fn with_each_program(check: impl Fn(&str, &[&str], u32) + Sync) {
+/// Runs a check with all programs in parallel, because the check spends most of its time waiting.
+fn with_each_program(check: impl Fn(&str, &[&str]) + Sync) {
     LazyLock::force(&CONVERSATION);
     thread::scope(|scope| {
         for (program, args) in PROGRAMS {
             let check = &check;
-            scope.spawn(move || patiently(|times| check(program, args, times)));
+            scope.spawn(move || check(program, args));
         }
     });
 }
 
 #[test]
 fn audit_12_a_deadline_ends_all_processes_that_a_command_started() {
-    with_each_program(|program, args, times| {
-        let (sandbox, mark) =
-            (with_conversation(), format!("60{}.{times}1{}", std::process::id(), program.len()));
-        let limit = Duration::from_millis(400) * times;
-        let options = ["--deadline", &limit.as_secs_f64().to_string(), "--call", &stubborn(&mark)];
-        let begun = Instant::now();
-        let run = sandbox.cmd(program).args(options).args(args).assert();
-        let took = begun.elapsed();
-        run.code(69).stdout("").stderr(contains("did not end in time"));
-        assert!(took < limit + AT_ONCE + Duration::from_millis(500), "{program}: {took:?}");
-        assert!(sandbox.exists("begun") && !is_left(&mark), "{program}");
+    with_each_program(|program, args| {
+        patiently(|times| assert_deadline_ends(program, args, times))
     });
+}
+
+/// Sets a deadline for the program, and checks that it and its command end.
+fn assert_deadline_ends(program: &str, args: &[&str], times: u32) {
+    let mark = format!("60{}.{times}1{}", std::process::id(), program.len());
+    let (sandbox, limit) = (with_conversation(), Duration::from_millis(400) * times);
+    let options = ["--deadline", &limit.as_secs_f64().to_string(), "--call", &stubborn(&mark)];
+    let begun = Instant::now();
+    let run = sandbox.cmd(program).args(options).args(args).assert();
+    let took = begun.elapsed();
+    run.code(69).stdout("").stderr(contains("did not end in time"));
+    assert!(took < limit + AT_ONCE + Duration::from_millis(500), "{program}: {took:?}");
+    assert!(sandbox.exists("begun") && !is_left(&mark), "{program}");
 }
 
 #[test]
 fn audit_12_a_signal_ends_all_processes_that_a_command_started() {
-    with_each_program(|program, args, times| {
-        for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
-            assert_signal_ends(program, args, (name, number), times);
+    with_each_program(|program, args| {
+        for signal in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+            patiently(|times| assert_signal_ends(program, args, signal, times));
         }
     });
 }
