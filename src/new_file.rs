@@ -11,6 +11,7 @@ use std::fs::{File, OpenOptions, Permissions, TryLockError, hard_link, remove_fi
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The mode of a file that only its owner can read.
 pub const PRIVATE: u32 = 0o600;
@@ -58,6 +59,15 @@ impl NewFile {
     /// Fails if the mode cannot be changed.
     pub fn set_mode(&self, mode: u32) -> io::Result<()> {
         self.file.get_ref().set_permissions(Permissions::from_mode(mode))
+    }
+
+    /// Gives the file this time of modification. No data can follow, because writing sets the time again.
+    ///
+    /// # Errors
+    /// Returns the first error in writing the file, or the error in setting the time.
+    pub fn set_modified(&mut self, time: SystemTime) -> io::Result<()> {
+        self.flush_all()?;
+        self.file.get_ref().set_modified(time)
     }
 
     /// Completes the file and gives it its name. Unless `may_replace` is true, an existing file of this name is an

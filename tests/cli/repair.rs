@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use assert_cmd::assert::Assert;
 use predicates::prelude::PredicateBooleanExt;
@@ -83,6 +84,23 @@ fn in_place_keeps_every_original() {
     repair(&sandbox, &["--in-place", FILE]).success();
     assert_eq!(sandbox.read_text("s.jsonl.damaged"), STUCK);
     assert_eq!(sandbox.read_text("s.jsonl.damaged.2"), STUCK.replace("List", "Count"));
+}
+
+#[test]
+fn a_repaired_session_is_as_old_as_the_original() {
+    let sandbox = stuck();
+    sandbox.write("new.jsonl", STUCK);
+    let time = |name: &str| sandbox.path(name).metadata().unwrap().modified().unwrap();
+    let old = SystemTime::UNIX_EPOCH + Duration::new(1_577_836_800, 123_000_000);
+    fs::File::options().write(true).open(sandbox.path(FILE)).unwrap().set_modified(old).unwrap();
+    let new = time("new.jsonl");
+    repair(&sandbox, &["--last-good", FILE, "new.jsonl"]).success();
+    repair(&sandbox, &["--in-place", "new.jsonl", FILE]).success();
+    assert_ne!(sandbox.read_text(FILE), STUCK);
+    for ending in ["", ".repaired", ".last-good", ".damaged"] {
+        assert_eq!(time(&[FILE, ending].concat()), old, "{ending}");
+        assert_eq!(time(&["new.jsonl", ending].concat()), new, "{ending}");
+    }
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn refuse_use(path: &Path, name: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes a file with the permissions of the original.
+/// Writes a file with the permissions and the time of the original: programs resume the session whose file is the newest.
 fn write(new: &Path, bytes: &[u8], original: &Metadata, may_replace: bool) -> anyhow::Result<()> {
     let name = new.display();
     if !may_replace && new.symlink_metadata().is_ok() {
@@ -206,6 +206,7 @@ fn write(new: &Path, bytes: &[u8], original: &Metadata, may_replace: bool) -> an
     let written = || -> io::Result<()> {
         let mut file = NewFile::create(new, original.permissions().mode() & 0o777)?;
         file.write_all(bytes)?;
+        file.set_modified(original.modified()?)?;
         file.finish(may_replace)
     };
     written().with_context(|| format!("cannot write '{name}'"))
