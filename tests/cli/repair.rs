@@ -162,10 +162,20 @@ fn files_after_one_that_cannot_be_repaired_are_repaired_and_the_worst_status_cou
 #[test]
 fn what_is_not_a_regular_file_is_refused_at_once() {
     let sandbox = stuck();
-    sandbox.sh("mkfifo pipe; ln -s pipe link; mkdir directory").assert().success();
-    for name in ["pipe", "link", "directory", "/dev/null"] {
+    sandbox.sh("mkfifo pipe; ln -s pipe link; mkdir directory \"it's\"").assert().success();
+    for name in ["pipe", "link", "/dev/null"] {
         let why = format!("cannot repair '{name}': not a regular file\n");
         repair(&sandbox, &["--dry-run", name]).code(65).stderr(contains(why));
+    }
+    for (name, files) in [
+        ("directory", "'directory'/*.jsonl"),
+        ("directory//", "'directory'/*.jsonl"),
+        ("./directory", "'./directory'/*.jsonl"),
+        ("it's", "'it'\\''s'/*.jsonl"),
+        (".", "'.'/*.jsonl"),
+    ] {
+        let why = format!("cannot repair '{name}': is a directory; name its files: {files}\n");
+        repair(&sandbox, &["--in-place", name]).code(65).stdout("").stderr(contains(why));
     }
     let piped = sandbox.sh("bash -c 'claw-session repair <(cat s.jsonl)'").assert();
     piped.code(65).stderr(contains("not a regular file"));

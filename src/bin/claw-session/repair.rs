@@ -7,7 +7,7 @@ use clawutils::cli::{Output, diagnostics, open_file, survive_file_limits};
 use clawutils::exit::{Exit, fail, status};
 use clawutils::input::Input;
 use clawutils::new_file::NewFile;
-use clawutils::process::holders;
+use clawutils::process::{holders, quoted};
 use clawutils::repair::{self, Options, Repaired};
 use std::fs::{Metadata, canonicalize, hard_link};
 use std::io::{self, ErrorKind, Write};
@@ -58,7 +58,13 @@ impl Repair {
     /// Repairs a file, and returns true if anything was wrong.
     fn one(&self, place: &SessionPlace, file: &Path, out: &mut Output) -> anyhow::Result<bool> {
         let name = file.display().to_string();
-        if !meta(file)?.is_file() {
+        let kind = meta(file)?.file_type();
+        if kind.is_dir() {
+            let files = files_in(file);
+            let text = format!("cannot repair '{name}': is a directory; name its files: {files}");
+            return fail(Exit::Data, text);
+        }
+        if !kind.is_file() {
             return fail(Exit::Data, format!("cannot repair '{name}': not a regular file"));
         }
         // The file that a link names is the one to replace.
@@ -150,6 +156,13 @@ fn meta(path: &Path) -> anyhow::Result<Metadata> {
 fn is_same(before: &Metadata, now: &Metadata) -> bool {
     let facts = |meta: &Metadata| (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec());
     facts(before) == facts(now)
+}
+
+/// Returns the words for the shell that name the sessions in a directory.
+fn files_in(directory: &Path) -> String {
+    // Without slashes at the end.
+    let path = directory.components().as_path();
+    format!("{}/*.jsonl", quoted(path.as_os_str()).display())
 }
 
 /// Returns the path with another ending after its own: no program lists a file whose name does not end in `.jsonl`.
