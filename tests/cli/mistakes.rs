@@ -242,6 +242,16 @@ fn audit_26_a_missing_session_is_reported_with_the_command_to_create_it() {
         Row("claw-turn --provider offline -m hi notes.txt", 1,
             "claw-session: 'notes.txt' is also a file; to use the file, write ./notes.txt
             claw-session: no session 'notes.txt' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
+        Row("claw-session carry --to codex notes.txt", 1,
+            "claw-session: 'notes.txt' is also a file; to use the file, write ./notes.txt
+            claw-session: no session 'notes.txt' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
+        Row("claw-session export --to pi notes.txt", 1,
+            "claw-session: 'notes.txt' is also a file; to use the file, write ./notes.txt
+            claw-session: no session 'notes.txt' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
+        Row("claw-session history notes.txt", 1,
+            "claw-session: 'notes.txt' is also a file; to use the file, write ./notes.txt
+            claw-session: no session 'notes.txt' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
+        Row("claw-session status notes.txt", 1, "claw-session: no session 'notes.txt' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
         Row("claw-chat gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
         Row("claw-retry gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
         Row(&format!("{held}; claw-session lock --lock-timeout 0 s.jsonl -- true; status=$?; kill $!; wait; exit $status"), 75, "claw-session: cannot lock the turn of 's.jsonl': another turn held it for 0 s; try again"),

@@ -141,10 +141,7 @@ impl Lock {
         if let Some(entry) = place.look_up(&entries, name, false)? {
             return Ok(follow(self.resets, place, &entries, entry)?.path);
         }
-        if Path::new(&self.name).is_file() {
-            place.log.note(&format!("'{name}' is also a file; to use the file, write ./{name}"));
-        }
-        place.not_found(name)
+        place.not_found_but_file(name)
     }
 }
 

@@ -9,7 +9,7 @@ use clawutils::session::resolve::{Found, exact, resolve};
 use clawutils::session::store::Store;
 use clawutils::session::{SessionEntry, name, time};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The options of all commands.
 #[derive(Clone, Debug, clap::Args)]
@@ -100,7 +100,10 @@ impl SessionPlace {
         if name.contains('/') || name.ends_with(".jsonl") {
             return Ok(PathBuf::from(name));
         }
-        Ok(self.find(&self.entries()?, name)?.path.clone())
+        match self.look_up(&self.entries()?, name, false)? {
+            Some(entry) => Ok(entry.path.clone()),
+            None => self.not_found_but_file(name),
+        }
     }
 
     /// Returns the session with this name, or `None`. With `is_whole`, the name must be complete.
@@ -137,6 +140,14 @@ impl SessionPlace {
                 "no session '{name}' in '{workspace}'; see claw-session list, or create it with claw-session new --label"
             ),
         )
+    }
+
+    /// Fails as [`SessionPlace::not_found`], for a command that takes paths, too. Says how to name a file of this name.
+    pub(crate) fn not_found_but_file<T>(&self, name: &str) -> anyhow::Result<T> {
+        if Path::new(name).is_file() {
+            self.log.note(&format!("'{name}' is also a file; to use the file, write ./{name}"));
+        }
+        self.not_found(name)
     }
 
     /// Returns the agent of a session to create: the one from the option, else that of the key, else the default
