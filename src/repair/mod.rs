@@ -102,6 +102,12 @@ fn program_of(input: &Input) -> anyhow::Result<Box<dyn Program>> {
 
 fn unknown<T>(looks: Looks, input: &Input) -> anyhow::Result<T> {
     let name = &input.name;
+    if let Looks::Dialect(dialect) = looks {
+        let text = format!(
+            "cannot repair '{name}': a session of {dialect} cannot be repaired in place; 'claw-session carry' continues it in another program"
+        );
+        return fail(Exit::Data, text);
+    }
     let why = match looks {
         Looks::Empty if input.length == 0 => "it is empty".to_owned(),
         Looks::Empty if input.bytes()?.contains(&0) => {

@@ -228,6 +228,23 @@ fn a_session_of_clawutils_is_left_to_claw_rebuild() {
 }
 
 #[test]
+fn a_session_that_only_carry_reads_is_left_to_it() {
+    let sandbox = stuck();
+    let session = |args: &[&str]| sandbox.cmd("claw-session").args(args).env("HOME", "h").assert();
+    let text = session(&["export", "--to", "gemini-cli", FILE]).success().stdout_text();
+    sandbox.write("gem.json", &text);
+    let copilot = include_str!("../data/dialects/injected/copilot.jsonl");
+    sandbox.write("copilot.jsonl", copilot);
+    for (name, program) in [("gem.json", "Gemini CLI"), ("copilot.jsonl", "Copilot CLI")] {
+        let what = format!("cannot repair '{name}': a session of {program} cannot be repaired");
+        let what = format!("{what} in place; 'claw-session carry' continues it");
+        repair(&sandbox, &["--in-place", name]).code(65).stdout("").stderr(contains(what));
+        session(&["carry", "--to", "codex", &format!("./{name}")]).success();
+    }
+    assert_eq!(sandbox.read_text("gem.json"), text);
+}
+
+#[test]
 fn thinking_is_left_out_if_asked() {
     let sandbox = Sandbox::new();
     let thinking = r#"{"type":"thinking","thinking":"t","thinkingSignature":"c2lnbmVk"},{"type":"text","text":"I look."}"#;
