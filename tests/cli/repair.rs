@@ -104,6 +104,34 @@ fn a_repaired_session_is_as_old_as_the_original() {
 }
 
 #[test]
+fn files_that_a_repair_wrote_are_passed_over() {
+    let sandbox = stuck();
+    let others = ["s.jsonl.damaged", "s.jsonl.damaged.12", "s.jsonl.last-good", "s.jsonl.repaired"];
+    for name in others {
+        sandbox.write(name, STUCK);
+    }
+    sandbox.write("s.jsonl.12", STUCK);
+    let all = "claw-session repair --in-place s.jsonl*";
+    let run = sandbox.sh(all).assert().success().stdout("s.jsonl\ns.jsonl.12\n");
+    run.stderr(contains("passed over 4 of 6 files, which a repair wrote\n"));
+    for name in others {
+        assert_eq!(sandbox.read_text(name), STUCK, "{name}");
+    }
+    assert!(!sandbox.exists("s.jsonl.damaged.damaged"));
+    // Now there is nothing to repair, and the originals are no damage that a dry run counts.
+    sandbox.sh(all).assert().success().stdout("");
+    sandbox.sh("claw-session repair --dry-run s.jsonl*").assert().success().stdout("");
+    // One alone can be looked at and copied, but not replaced.
+    sandbox.sh("ln -s s.jsonl.damaged link").assert().success();
+    for name in ["s.jsonl.damaged", "link"] {
+        let why = format!("cannot repair '{name}' in place: a repair wrote it; copy it first");
+        repair(&sandbox, &["--in-place", name]).code(65).stdout("").stderr(contains(why));
+    }
+    repair(&sandbox, &["--dry-run", "s.jsonl.damaged"]).code(1).stdout(contains(":5: insert"));
+    repair(&sandbox, &["s.jsonl.damaged"]).success().stdout("s.jsonl.damaged.repaired\n");
+}
+
+#[test]
 fn a_repair_that_was_killed_keeps_the_original_once() {
     let sandbox = stuck();
     fs::hard_link(sandbox.path(FILE), sandbox.path("s.jsonl.damaged")).unwrap();

@@ -42,7 +42,12 @@ impl Repair {
         survive_file_limits()?;
         let mut out = Output::open();
         let mut exit = Exit::Done;
+        let mut passed = 0;
         for file in &self.files {
+            if self.files.len() > 1 && is_of_repair(file) {
+                passed += 1;
+                continue;
+            }
             let own = match self.one(place, file, &mut out) {
                 Ok(is_damaged) if is_damaged && self.dry_run => Exit::Failed,
                 Ok(_) => Exit::Done,
@@ -52,6 +57,10 @@ impl Repair {
             exit = if own.code() > exit.code() { own } else { exit };
         }
         out.finish()?;
+        if passed > 0 {
+            let files = of_files(passed, self.files.len());
+            place.log.note(&format!("passed over {files}, which a repair wrote"));
+        }
         Ok(exit)
     }
 
@@ -72,6 +81,10 @@ impl Repair {
             true => canonicalize(file).with_context(|| format!("cannot read '{name}'"))?,
             false => file.to_owned(),
         };
+        if self.in_place && is_of_repair(&path) {
+            let text = format!("cannot repair '{name}' in place: a repair wrote it; copy it first");
+            return fail(Exit::Data, text);
+        }
         let (input, before) = (open_file(&path)?, meta(&path)?);
         if input.length > MOST_BYTES {
             return fail(Exit::TooLarge, format!("cannot repair '{name}': it has more than 1 GiB"));
@@ -145,6 +158,10 @@ impl Repair {
     }
 }
 
+fn of_files(count: usize, all: usize) -> String {
+    format!("{count} of {all} files")
+}
+
 fn lines(count: usize) -> String {
     if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }
@@ -171,6 +188,18 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.push(".");
     name.push(ending);
     PathBuf::from(name)
+}
+
+/// Returns true for the name of a file that a repair wrote beside a session, or of an original that it kept.
+fn is_of_repair(path: &Path) -> bool {
+    let ending = |path: &Path| path.extension().map(|it| it.as_encoded_bytes().to_owned());
+    match ending(path).as_deref() {
+        Some(b"damaged" | b"repaired" | b"last-good") => true,
+        Some(number) if number.iter().all(u8::is_ascii_digit) => {
+            ending(&path.with_extension("")).is_some_and(|ending| ending == b"damaged")
+        }
+        _ => false,
+    }
 }
 
 /// Gives a file a second name, `FILE.damaged` or with a number, and returns it. A repair that was killed may have done that
