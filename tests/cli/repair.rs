@@ -188,6 +188,36 @@ fn files_after_one_that_cannot_be_repaired_are_repaired_and_the_worst_status_cou
 }
 
 #[test]
+fn files_without_damage_are_counted_if_there_are_several() {
+    let sandbox = stuck();
+    let sound: String = STUCK.lines().take(3).map(|line| line.to_owned() + "\n").collect();
+    for number in 0..5 {
+        sandbox.write(&format!("{number}.jsonl"), &sound);
+    }
+    let own = |name| sandbox.cmd("claw-append").args(["--user", name]).write_stdin("a").assert();
+    own("own.jsonl").success();
+    sandbox.write("old.jsonl.damaged", STUCK);
+    let all = "claw-session repair --dry-run [0-9].jsonl own*.jsonl old.jsonl.damaged s.jsonl";
+    let lines = "s.jsonl:5: insert: call 'c1' has no result
+s.jsonl:6: change: its parent is the inserted result now
+";
+    sandbox.sh(all).assert().code(1).stdout(lines).stderr(
+        "claw-session: nothing to repair in 5 of 8 files
+claw-session: 1 of 8 files is a session of clawutils: claw-rebuild repairs it while reading
+claw-session: passed over 1 of 8 files, which a repair wrote
+",
+    );
+    own("own-2.jsonl").success();
+    let two = "2 of 9 files are sessions of clawutils: claw-rebuild repairs them while reading\n";
+    sandbox.sh(all).assert().code(1).stdout(lines).stderr(contains(two));
+    // One file is named.
+    let one = repair(&sandbox, &["0.jsonl"]).success().stdout("");
+    one.stderr("claw-session: nothing to repair in '0.jsonl'\n");
+    let one = repair(&sandbox, &["own.jsonl"]).success().stdout("");
+    one.stderr("claw-session: 'own.jsonl' is a session of clawutils: claw-rebuild repairs it while reading\n");
+}
+
+#[test]
 fn what_is_not_a_regular_file_is_refused_at_once() {
     let sandbox = stuck();
     sandbox.sh("mkfifo pipe; ln -s pipe link; mkdir directory \"it's\"").assert().success();

@@ -37,35 +37,82 @@ pub struct Repair {
     pub without_thinking: bool,
 }
 
+/// The outcome for a file that could be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// A session without damage.
+    Nothing,
+    /// A session of clawutils, which is never changed.
+    Own,
+    /// A session with damage, which was repaired unless this is a dry run.
+    Damage,
+}
+
+/// The numbers of files in which nothing was changed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    healthy: usize,
+    own: usize,
+    passed_over: usize,
+}
+
+impl Counts {
+    /// Writes why files were not changed: one line for each reason, because there can be hundreds of files.
+    fn note(self, place: &SessionPlace, files: &[PathBuf]) {
+        let name = |count: usize| match files {
+            [file] => format!("'{}'", file.display()),
+            _ => format!("{count} of {} files", files.len()),
+        };
+        let (are, them) = match self.own {
+            1 => ("is a session", "it"),
+            _ => ("are sessions", "them"),
+        };
+        for (count, before, after) in [
+            (self.healthy, "nothing to repair in ", String::new()),
+            (
+                self.own,
+                "",
+                format!(" {are} of clawutils: claw-rebuild repairs {them} while reading"),
+            ),
+            (self.passed_over, "passed over ", ", which a repair wrote".to_owned()),
+        ] {
+            if count > 0 {
+                place.log.note(&format!("{before}{}{after}", name(count)));
+            }
+        }
+    }
+}
+
 impl Repair {
     pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         survive_file_limits()?;
         let mut out = Output::open();
         let mut exit = Exit::Done;
-        let mut passed = 0;
+        let mut counts = Counts::default();
         for file in &self.files {
             if self.files.len() > 1 && is_of_repair(file) {
-                passed += 1;
+                counts.passed_over += 1;
                 continue;
             }
             let own = match self.one(place, file, &mut out) {
-                Ok(is_damaged) if is_damaged && self.dry_run => Exit::Failed,
-                Ok(_) => Exit::Done,
+                Ok(Found::Damage) if self.dry_run => Exit::Failed,
+                Ok(found) => {
+                    counts.healthy += usize::from(found == Found::Nothing);
+                    counts.own += usize::from(found == Found::Own);
+                    Exit::Done
+                }
                 Err(error) if status(&error) == Exit::ReaderGone => return Err(error),
                 Err(error) => diagnostics::report("claw-session", &error),
             };
             exit = if own.code() > exit.code() { own } else { exit };
         }
         out.finish()?;
-        if passed > 0 {
-            let files = of_files(passed, self.files.len());
-            place.log.note(&format!("passed over {files}, which a repair wrote"));
-        }
+        counts.note(place, &self.files);
         Ok(exit)
     }
 
-    /// Repairs a file, and returns true if anything was wrong.
-    fn one(&self, place: &SessionPlace, file: &Path, out: &mut Output) -> anyhow::Result<bool> {
+    /// Repairs a file.
+    fn one(&self, place: &SessionPlace, file: &Path, out: &mut Output) -> anyhow::Result<Found> {
         let name = file.display().to_string();
         let kind = meta(file)?.file_type();
         if kind.is_dir() {
@@ -97,19 +144,13 @@ impl Repair {
             print_line(out, file.as_os_str(), &rest)?;
         }
         if repaired.edits.is_empty() {
-            place.log.note(&match repaired.is_own {
-                true => format!(
-                    "'{name}' is a session of clawutils: claw-rebuild repairs it while reading"
-                ),
-                false => format!("nothing to repair in '{name}'"),
-            });
-            return Ok(false);
+            return Ok(if repaired.is_own { Found::Own } else { Found::Nothing });
         }
         if self.last_good {
             self.cut(place, &input, &repaired, &path, out)?;
         }
         if self.dry_run {
-            return Ok(true);
+            return Ok(Found::Damage);
         }
         let new = if self.in_place { path.clone() } else { beside(&path, "repaired") };
         if self.in_place {
@@ -127,7 +168,7 @@ impl Repair {
         write(&new, &repaired.text, &before, self.in_place)?;
         place.log.note(&format!("repaired {} in '{name}'", lines(repaired.edits.len())));
         print_line(out, new.as_os_str(), "")?;
-        Ok(true)
+        Ok(Found::Damage)
     }
 
     /// Writes the beginning before the damage or, in a dry run, says how long it is.
@@ -156,10 +197,6 @@ impl Repair {
         print_line(out, new.as_os_str(), "")?;
         Ok(())
     }
-}
-
-fn of_files(count: usize, all: usize) -> String {
-    format!("{count} of {all} files")
 }
 
 fn lines(count: usize) -> String {
