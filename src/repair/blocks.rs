@@ -40,7 +40,7 @@ pub(super) fn mend(
         if ends_reply(&said, next.as_ref()) {
             while parts.last().is_some_and(|(_, kind)| *kind == PartKind::Thinking) {
                 parts.pop();
-                reasons.push("the reply ends in thinking".to_owned());
+                reasons.push("the reply ends in thinking; left out".to_owned());
             }
         }
         if reasons.is_empty() {
@@ -57,7 +57,7 @@ pub(super) fn mend(
     }
 }
 
-const NO_TYPE: &str = "a block has no type";
+const NO_TYPE: &str = "a block has no type; left out";
 
 /// Returns true for an object that is no block.
 fn has_no_type(block: &str) -> bool {
@@ -82,7 +82,11 @@ fn ends_reply(said: &Said<'_>, next: Option<&Said<'_>>) -> bool {
 pub(super) fn judge_media(block: &str, text: &str) -> Mended {
     match media::judge(block).and_then(|it| it.map(media::Correction::apply).transpose()) {
         Ok(None) => Mended::Fine,
-        Ok(Some(media::Corrected { block, what })) => Mended::By(block, format!("media: {what}")),
+        Ok(Some(corrected)) => {
+            let done = if corrected.form.is_none() { "; corrected" } else { "" };
+            let why = format!("media: {}{done}", corrected.summary("written"));
+            Mended::By(corrected.block, why)
+        }
         Err(why) => {
             let object = Object::parse(block).ok();
             let kind = object.as_ref().and_then(|object| object.string("type"));
@@ -136,8 +140,9 @@ pub(super) fn judge_call(block: &str, name: &str, input: &str) -> Mended {
         reasons.push(format!("a provider refuses the tool's name '{own}'; it is '{fitted}' now"));
     }
     if !input.is_empty() && !inputs::fits(object.get(input)) {
-        text = with(&text, &[input], &inputs::object(object.get(input)));
-        reasons.push("the input of a call is not an object".to_owned());
+        let (fitted, how) = inputs::corrected(object.get(input));
+        text = with(&text, &[input], &fitted);
+        reasons.push(format!("the input of a call is not an object; {how}"));
     }
     if reasons.is_empty() { Mended::Fine } else { Mended::By(text, reasons.join("; ")) }
 }
@@ -151,15 +156,17 @@ pub(super) fn judge_thinking(seal: Option<&str>, context: Context<'_>) -> Mended
     };
     let seal = seal.and_then(json::string);
     Mended::Without(match seal.as_deref() {
-        _ if context.role == Role::User => "a user message cannot contain thinking".to_owned(),
+        _ if context.role == Role::User => {
+            "a user message cannot contain thinking; left out".to_owned()
+        }
         _ if context.drops_thinking => "its thinking is left out, as asked".to_owned(),
         _ if is_other => {
             let model = context.model.unwrap_or_default();
-            format!("its thinking is of another model, '{model}'")
+            format!("its thinking is of another model, '{model}'; left out")
         }
-        None | Some("") => "a thinking block has no signature".to_owned(),
+        None | Some("") => "a thinking block has no signature; left out".to_owned(),
         Some(seal) if Encoded::new(seal).is_none() => {
-            "the signature of a thinking block is not base64".to_owned()
+            "the signature of a thinking block is not base64; left out".to_owned()
         }
         Some(_) => return Mended::Fine,
     })

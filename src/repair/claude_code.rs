@@ -214,16 +214,16 @@ fn part(raw: &str) -> Part<'_> {
 pub(super) fn judge(raw: &str, context: Context<'_>) -> Mended {
     let is_reply = context.role == Role::Assistant;
     let misplaced =
-        |whose, what| Mended::Without(format!("a message {whose} cannot contain {what}"));
+        |whose, what| Mended::Without(format!("a message {whose} cannot contain {what}; left out"));
     let Ok(block) = Object::parse(raw) else {
         return match json::is_blank(raw) {
-            true => Mended::Without("it has no text".to_owned()),
+            true => Mended::Without("it has no text; left out".to_owned()),
             false => Mended::Fine,
         };
     };
     match block.string("type").as_deref() {
         Some("text") if block.get("text").is_none_or(json::is_blank) => {
-            Mended::Without("a text is empty".to_owned())
+            Mended::Without("a text is empty; left out".to_owned())
         }
         Some("image" | "document") if is_reply => {
             misplaced("of the assistant", "an image or a document")
@@ -236,7 +236,9 @@ pub(super) fn judge(raw: &str, context: Context<'_>) -> Mended {
         Some("thinking") => judge_thinking(block.get("signature"), context),
         Some("redacted_thinking") => judge_thinking(block.get("data"), context),
         _ => match own_form(raw) {
-            Some(own) => Mended::By(own, "a block is in the form of another API".to_owned()),
+            Some(own) => {
+                Mended::By(own, "a block is in the form of another API; rewritten".to_owned())
+            }
             None => Mended::Fine,
         },
     }

@@ -111,10 +111,10 @@ impl Program for Codex {
     fn judge(&self, part: &Part<'_>, context: Context<'_>) -> Mended {
         let Ok(block) = Object::parse(part.raw) else { return Mended::Fine };
         match block.string("type").as_deref() {
-            Some("message") => Mended::Without("a message has no content".to_owned()),
-            Some("input_image") if context.role == Role::Assistant => {
-                Mended::Without("a message of the assistant cannot contain an image".to_owned())
-            }
+            Some("message") => Mended::Without("a message has no content; left out".to_owned()),
+            Some("input_image") if context.role == Role::Assistant => Mended::Without(
+                "a message of the assistant cannot contain an image; left out".to_owned(),
+            ),
             Some("input_image") => judge_image(part.raw, &block),
             Some("function_call" | "custom_tool_call") => judge_call(part.raw, "name", ""),
             Some("function_call_output" | "custom_tool_call_output") => {
@@ -177,7 +177,7 @@ fn judge_reasoning(item: &Object<'_>) -> Mended {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_+/=".contains(&byte);
     match seal.and_then(json::string) {
         Some(seal) if seal.is_empty() || !seal.bytes().all(is_allowed) => {
-            Mended::Without("the encrypted part of reasoning is not base64".to_owned())
+            Mended::Without("the encrypted part of reasoning is not base64; left out".to_owned())
         }
         _ => Mended::Fine,
     }

@@ -474,6 +474,43 @@ fn each_damage_is_repaired_for_each_program() {
 }
 
 #[test]
+fn a_reason_says_what_becomes_of_the_block() {
+    let block = |data: &str| {
+        format!(
+            r#"{{"type":"document","source":{{"type":"base64","media_type":"application/pdf","data":"{data}"}}}}"#
+        )
+    };
+    let (text, prompt) = (block("aGVsbG8="), r#"{"type":"text","text":"Second prompt"}"#);
+    let wide = encode(&picture(Kind::Png, 9000, 9));
+    let png = encode(&picture(Kind::Png, 4, 4));
+    for (from, to, why) in [
+        (SEAL, "!", "the signature of a thinking block is not base64; left out"),
+        (SEAL, "", "a thinking block has no signature; left out"),
+        (
+            ":{}}",
+            r#":"{\"a\":1}"}"#,
+            "the input of a call is not an object; it is the object in its string now",
+        ),
+        (
+            ":{}}",
+            r#":["ls"]}"#,
+            "the input of a call is not an object; it is the member 'input' of one now",
+        ),
+        (prompt, r#"{"type":"text","text":" "}"#, "a text is empty; left out"),
+        (prompt, &text, "media: it is text, not 'application/pdf'; corrected"),
+        ("image/png", "image/gif", "media: it is PNG, not 'image/gif'; corrected"),
+        (&png, &wide, "media: it has 9000 x 9 pixels; written with 2000 x 2 pixels"),
+        (&png, "iVBOR", "media: it is not base64; left out"),
+    ] {
+        let mut lines = session(Whose::ClaudeCode);
+        swap(&mut lines, from, to);
+        let edits = repaired(lines.concat().as_bytes()).edits;
+        let reasons: Vec<&str> = edits.iter().map(|edit| edit.why.as_str()).collect();
+        assert_eq!(reasons, [why]);
+    }
+}
+
+#[test]
 fn bytes_that_are_not_utf8_are_replaced() {
     for whose in ALL {
         let mut bytes = session(whose).concat().into_bytes();

@@ -33,8 +33,20 @@ pub struct Correction<'a> {
 pub struct Corrected {
     /// The JSON text of the block.
     pub block: String,
-    /// What was corrected, for a diagnostic.
+    /// What was corrected, as clauses for a diagnostic; empty if only the form is another one.
     pub what: String,
+    /// The form of an image that was written again, to follow a verb.
+    pub form: Option<String>,
+}
+
+impl Corrected {
+    /// Returns what was corrected, and in which form the block is written or sent, for a diagnostic. `verb` says which.
+    #[must_use]
+    pub fn summary(&self, verb: &str) -> String {
+        let form = self.form.as_ref().map(|form| format!("{verb} {form}"));
+        let what = Some(self.what.clone()).filter(|what| !what.is_empty());
+        what.into_iter().chain(form).collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// Judges an image or document block: `None` if it can be sent as it is, or its correction.
@@ -68,7 +80,12 @@ pub fn judge(block: &str) -> Result<Option<Correction<'_>>, String> {
     if kind.media_type().is_some_and(|actual| actual != media_type) {
         faults.push(format!("it is {}, not '{media_type}'", kind.name()));
     }
-    if own != kind.block() || kind == Kind::Text {
+    if kind == Kind::Text {
+        faults.push(match &*media_type {
+            "text/plain" => "its text is in base64".to_owned(),
+            media_type => format!("it is text, not '{media_type}'"),
+        });
+    } else if own != kind.block() {
         faults.push(format!("it is {}, not {own}", kind.name()));
     }
     if faults.is_empty() && !is_rewritten {
@@ -139,7 +156,7 @@ impl Correction<'_> {
         let file =
             Encoded::new(&data).map(Encoded::decode).filter(|_| is_rewritten || kind == Kind::Text);
         let file = file.unwrap_or_default();
-        let mut what = faults.join(", ");
+        let (what, mut form) = (faults.join(", "), None);
         let source = match kind {
             Kind::Text => {
                 let text = String::from_utf8(file).map_err(|_| "is neither PDF nor text")?;
@@ -147,15 +164,10 @@ impl Correction<'_> {
             }
             _ if is_rewritten => {
                 let Scaled { kind, file, before, now } = scale::fit(&file, kind, IMAGE)?;
-                let how = match before == now {
-                    true => format!("sent as {}", kind.name()),
-                    false => format!("sent with {} x {} pixels", now.0, now.1),
-                };
-                what = [what, how]
-                    .into_iter()
-                    .filter(|it| !it.is_empty())
-                    .collect::<Vec<_>>()
-                    .join("; ");
+                form = Some(match before == now {
+                    true => format!("as {}", kind.name()),
+                    false => format!("with {} x {} pixels", now.0, now.1),
+                });
                 base64(kind, &encoded::encode(&file))
             }
             kind => base64(kind, &data),
@@ -168,7 +180,7 @@ impl Correction<'_> {
                 .map(|it| it.with("type", &quote(kind.block())))
                 .unwrap_or(corrected),
         };
-        Ok(Corrected { block: corrected, what })
+        Ok(Corrected { block: corrected, what, form })
     }
 }
 
@@ -194,7 +206,8 @@ mod tests {
     fn judged(block: &str) -> (String, String) {
         match judge(block).map(|judged| judged.map(Correction::apply)) {
             Ok(None) => ("fine".to_owned(), block.to_owned()),
-            Ok(Some(Ok(Corrected { block, what }))) => {
+            Ok(Some(Ok(corrected))) => {
+                let (what, block) = (corrected.summary("sent"), corrected.block);
                 assert!(judge(&block).unwrap().is_none(), "{what}: {block}");
                 (what, block)
             }
@@ -251,7 +264,8 @@ mod tests {
             (block("document", "application/pdf", &pdf), "fine"),
             (block("image", "application/pdf", &pdf), "it is PDF, not image"),
             (block("document", "application/pdf", &secret), "it is encrypted"),
-            (block("document", "application/pdf", "aGVsbG8="), "it is text, not document"),
+            (block("document", "application/pdf", "aGVsbG8="), "it is text, not 'application/pdf'"),
+            (block("document", "text/plain", "aGVsbG8="), "its text is in base64"),
             (r#"{"type":"image"}"#.to_owned(), "it has no source"),
             (r#"{"type":"image","source":{"type":"base64"}}"#.to_owned(), "it has no data"),
             (r#"{"type":"image","source":{"type":"url","url":""}}"#.to_owned(), "it has no URL"),

@@ -88,7 +88,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         let kind = stand_in::kind_of(block);
         let reason = match correction {
             Ok(corrected) => {
-                let what = format!("{kind} corrected: {}", corrected.what);
+                let what = format!("{kind} corrected: {}", corrected.summary("sent"));
                 self.note(&rules::MEDIA_CORRECTED, record, what);
                 let raw = corrected.block.into();
                 return Some(Block { raw, kind: BlockKind::Media });
