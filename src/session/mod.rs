@@ -19,6 +19,7 @@ pub mod status;
 pub mod store;
 pub mod temporary;
 pub mod time;
+pub mod transcript_name;
 pub mod turn;
 
 use probe::Stamp;

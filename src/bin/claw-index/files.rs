@@ -4,20 +4,18 @@ use crate::database::require_file;
 use anyhow::Context;
 use clawutils::cli::walk_error;
 use clawutils::session::probe::Stamp;
-use std::fs::{self, Metadata};
+use clawutils::session::transcript_name::{self, is_old_copy};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
-
-/// The file name extension of transcripts in directories.
-const SUFFIX: &str = "jsonl";
 
 /// A file that may be a transcript.
 #[derive(Clone, Debug)]
 pub struct FoundFile {
     /// Its path without symbolic links.
     pub path: PathBuf,
-    /// Its state; `None` if it does not exist.
+    /// Its state; `None` if it does not exist, or is an old copy of another file in a directory.
     pub stamp: Option<Stamp>,
     /// True if the update was given its name; false if it was found in a directory, or if a watch saw it change.
     pub is_given: bool,
@@ -59,7 +57,8 @@ impl Files {
             files.take(&Files::sessions(workspace));
         }
         paths.iter().for_each(|path| files.take(path));
-        files.found.sort_by(|a, b| a.path.cmp(&b.path));
+        let is_old = |file: &FoundFile| file.stamp.is_none();
+        files.found.sort_by(|a, b| a.path.cmp(&b.path).then(is_old(a).cmp(&is_old(b))));
         files.found.dedup_by(|later, earlier| later.path == earlier.path);
         files
     }
@@ -76,7 +75,8 @@ impl Files {
                 }
                 Err(_) if !is_wanted(&path) => files.directories.push(with_slash(&path)),
                 meta => {
-                    let stamp = meta.ok().filter(Metadata::is_file).map(|meta| Stamp::of(&meta));
+                    let meta = meta.ok().filter(|meta| meta.is_file() && !is_old_copy(&path));
+                    let stamp = meta.map(|meta| Stamp::of(&meta));
                     files.found.push(FoundFile { path, stamp, is_given: false });
                 }
             }
@@ -115,6 +115,8 @@ impl Files {
                 continue;
             }
             let stamp = match entry.metadata() {
+                // Its session is removed.
+                Ok(_) if is_old_copy(entry.path()) => None,
                 Ok(meta) => Some(Stamp::of(&meta)),
                 // It was deleted in the meantime.
                 Err(error) if error.io_error().is_some_and(is_gone) => None,
@@ -146,7 +148,7 @@ pub fn is_missing(path: &Path) -> bool {
 
 /// Returns true if a file in a directory has the name of a transcript.
 pub fn is_wanted(path: &Path) -> bool {
-    path.extension().is_some_and(|suffix| suffix == SUFFIX)
+    transcript_name::is_transcript(path)
 }
 
 /// Resolves the symbolic links in a path from the command line. The file itself may be missing.

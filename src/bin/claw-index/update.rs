@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Bring the index up to date with transcripts
 #[derive(Debug, clap::Args)]
 pub struct Update {
-    /// Transcripts, and directories to search for files named *.jsonl (default: the sessions of the workspace)
+    /// Transcripts, and directories to search for them (default: the sessions of the workspace)
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Read every transcript again, even if it seems not to have changed

@@ -14,6 +14,7 @@ use clawutils::json::write::Members;
 use clawutils::session::import::{self, SourceFacts, Update};
 use clawutils::session::probe::Stamp;
 use clawutils::session::seen::{Seen, SeenFile};
+use clawutils::session::transcript_name::is_old_copy;
 use clawutils::session::{SessionEntry, name};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -319,8 +320,8 @@ fn has_name_of_database(file: &Path) -> bool {
     file.extension().is_some_and(|it| DATABASES.iter().any(|own| it == *own))
 }
 
-/// Returns the `.jsonl` and `.json` files and the databases in a directory and below it, sorted. Symbolic links are not
-/// followed.
+/// Returns the `.jsonl` and `.json` files and the databases in a directory and below it, sorted, without old copies of other
+/// files. Symbolic links are not followed.
 fn find(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     // WalkDir would also accept a file, and return it.
     std::fs::read_dir(directory)
@@ -330,7 +331,7 @@ fn find(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let entry = entry.map_err(|error| walk_error(error, directory))?;
         let is_json = entry.path().extension().is_some_and(|it| it == "jsonl" || it == "json");
         let is_named = is_json || has_name_of_database(entry.path());
-        if is_named && entry.file_type().is_file() {
+        if is_named && entry.file_type().is_file() && !is_old_copy(entry.path()) {
             files.push(entry.into_path());
         }
     }

@@ -7,14 +7,12 @@ use clawutils::exit::{Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::record::digest;
 use clawutils::session::probe::Stamp;
+use clawutils::session::transcript_name;
 use clawutils::show::{Format, ShowOptions};
 use clawutils::site::{Site, SiteOptions, SiteReport, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
-
-/// The file name extension of transcripts in directories.
-const SUFFIX: &str = "jsonl";
 
 /// Returns true if the output is a site: the name is that of a directory, or has no extension; or an operand is a
 /// directory.
@@ -115,8 +113,11 @@ fn walk(directory: &Path, sources: &mut Vec<Source>, errors: &mut Vec<anyhow::Er
             }
         };
         let is_hidden = entry.file_name().as_encoded_bytes().first() == Some(&b'.');
-        let is_transcript = entry.path().extension().is_some_and(|suffix| suffix == SUFFIX);
+        let is_transcript = transcript_name::is_transcript(entry.path());
         if is_hidden || !is_transcript || !entry.file_type().is_file() {
+            continue;
+        }
+        if transcript_name::is_old_copy(entry.path()) {
             continue;
         }
         match entry.metadata() {

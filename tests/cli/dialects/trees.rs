@@ -123,3 +123,41 @@ fn audit_41_a_session_of_codex_has_the_name_that_its_index_gives_it() {
     labels.sort_unstable();
     assert_eq!(labels, ["old", "名前"]);
 }
+
+#[test]
+fn chats_of_an_older_gemini_cli_are_found_in_directories() {
+    let sandbox = Sandbox::new();
+    let header = r#""sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:02.000Z""#;
+    let messages = [
+        r#"{"id":"1","timestamp":"2026-01-01T00:00:01.000Z","type":"user","content":"one"}"#,
+        r#"{"id":"2","timestamp":"2026-01-01T00:00:02.000Z","type":"gemini","content":"two","thoughts":[],"model":"gemini-2.5-pro"}"#,
+    ];
+    let old = format!("{{{header},\"messages\":[{}]}}", messages.join(","));
+    let old: serde_json::Value = serde_json::from_str(&old).expect("an object");
+    let old = serde_json::to_string_pretty(&old).expect("its text");
+    sandbox.write("tree/p/chats/session-2026-01-01T00-00-s.json", &old);
+    // Of other names, nothing is read.
+    sandbox.write("tree/p/session-1.json", &old);
+    sandbox.write("tree/p/chats/notes.json", &old);
+    sandbox.write("tree/p/chats/session-2.json", "[]\n");
+    let site = |outcome: &str| {
+        let run = sandbox.cmd("claw-show").args(["--output", "site/", "tree"]).assert().success();
+        run.stderr(format!("claw-show: {outcome}\n"));
+    };
+    let index = |outcome: &str| {
+        let run = sandbox.cmd("claw-index").args(["--db", "i.db", "update", "tree"]).assert();
+        run.success().stderr(format!("claw-index: transcripts: {outcome}\n"));
+    };
+    site("1 session, 3 files written, 0 removed");
+    index("1 new, 1 not transcripts");
+    // A newer version continues a chat in a file of lines, and leaves the older one.
+    let lines = format!("{{{header}}}\n{}\n", messages.join("\n"));
+    sandbox.write("tree/p/chats/session-2026-01-01T00-00-s.jsonl", &lines);
+    site("1 session, 1 file written, 0 removed");
+    index("1 new, 1 removed, 1 not transcripts");
+    fs::remove_dir_all(sandbox.path("tree/p/chats")).expect("a directory");
+    sandbox.write("tree/p/chats/session-3.json", &old);
+    sandbox.write("tree/p/chats/session-3.jsonl", &lines);
+    fs::remove_file(sandbox.path("tree/p/session-1.json")).expect("a file");
+    import(&sandbox, "1 imported, 0 updated, 0 unchanged, 0 skipped");
+}
