@@ -251,6 +251,30 @@ impl fmt::Display for Counts {
     }
 }
 
+/// A call to a provider, as the record that it produced states it. Every count of what a session used is made of these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The model. A checkpoint has it as the author of the summary.
+    pub model: Option<String>,
+    /// The tokens.
+    pub counts: Counts,
+}
+
+impl Call {
+    /// Returns the call that produced a record; `None` if the record is not a reply, compaction or checkpoint, or its counts
+    /// are unknown.
+    #[must_use]
+    pub fn of(record: &Object<'_>) -> Option<Call> {
+        let model = match &*record.string("type")? {
+            "assistant" | "compaction" => "model",
+            "checkpoint" => "generated_by",
+            _ => return None,
+        };
+        let counts = record.get("usage").and_then(Counts::read)?;
+        Some(Call { model: record.string(model).map(Cow::into_owned), counts })
+    }
+}
+
 /// The provider calls in a transcript, each counted once. A call is identified by the provider's request id, or
 /// else by the place of its record.
 #[derive(Clone, Debug, Default)]
@@ -261,15 +285,10 @@ pub struct Calls {
 impl Calls {
     /// Adds the call that produced a record, if the record is a reply, compaction or checkpoint with a `usage` member.
     pub fn take(&mut self, record: &Object<'_>, place: &Place) {
-        let kind = record.string("type").unwrap_or_default();
-        if !matches!(&*kind, "assistant" | "compaction" | "checkpoint") {
-            return;
-        }
-        let Some(counts) = record.get("usage").and_then(Counts::read) else { return };
-        let model = record.string("model").unwrap_or_default().into_owned();
+        let Some(Call { model, counts }) = Call::of(record) else { return };
         let id = record.string("request_id").map(Cow::into_owned);
         let id = id.unwrap_or_else(|| [&*place.input, &*id::address(place.offset)].concat());
-        self.by_id.insert(id, (model, counts));
+        self.by_id.insert(id, (model.unwrap_or_default(), counts));
     }
 
     /// Returns the model and the counts of each call.
@@ -410,6 +429,26 @@ mod tests {
             ("[]", None),
         ] {
             assert_eq!(read(usage), counts, "{usage}");
+        }
+    }
+
+    #[test]
+    fn replies_compactions_and_checkpoints_are_calls_with_a_model() {
+        for (record, model) in [
+            (r#"{"type":"assistant","model":"m","usage":{"input_tokens":3}}"#, Some(Some("m"))),
+            (r#"{"type":"compaction","model":"m","usage":{"input_tokens":3}}"#, Some(Some("m"))),
+            (
+                r#"{"type":"checkpoint","generated_by":"m","usage":{"input_tokens":3}}"#,
+                Some(Some("m")),
+            ),
+            (r#"{"type":"checkpoint","usage":{"input_tokens":3}}"#, Some(None)),
+            (r#"{"type":"checkpoint","generated_by":"m"}"#, None),
+            (r#"{"type":"user","model":"m","usage":{"input_tokens":3}}"#, None),
+            (r#"{"usage":{"input_tokens":3}}"#, None),
+        ] {
+            let counts = Counts { input: 3, ..Counts::default() };
+            let expected = model.map(|model| Call { model: model.map(str::to_owned), counts });
+            assert_eq!(Call::of(&Object::parse(record).unwrap()), expected, "{record}");
         }
     }
 

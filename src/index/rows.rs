@@ -10,7 +10,7 @@ use crate::json::{self, Object};
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::{Body, Record};
 use crate::session::time;
-use crate::usage::Counts;
+use crate::usage::{Call, Counts};
 use std::borrow::Cow;
 
 /// The rows of a record.
@@ -396,13 +396,9 @@ fn usage(record: &Record<'_>, object: &Object<'_>) -> Option<UsageRow> {
     };
     // An id that is only an address, such as `@0`, can belong to a different record in another file.
     let own = Some(&*record.id).filter(|id| !id.starts_with('@')).map(str::to_owned);
-    Some(UsageRow {
-        kind,
-        call: string(object, "request_id").or(own),
-        model: string(object, "model"),
-        provider: string(object, "provider"),
-        counts: object.get("usage").and_then(Counts::read)?,
-    })
+    let Call { model, counts } = Call::of(object)?;
+    let call = string(object, "request_id").or(own);
+    Some(UsageRow { kind, call, model, provider: string(object, "provider"), counts })
 }
 
 fn other(record: &Record<'_>, object: &Object<'_>) -> Option<OtherRow> {

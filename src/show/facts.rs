@@ -1,11 +1,11 @@
 //! Extracts the displayed data of sessions, replies, tool inputs and media from records.
 
-use super::{Media, ReplyFacts, Session};
+use super::{Media, ReplyFacts, Session, Spent};
 use crate::cost::PriceList;
 use crate::json::{self, Object};
 use crate::record::content::Block;
 use crate::session::time;
-use crate::usage::Counts;
+use crate::usage::Call;
 use std::borrow::Cow;
 
 /// Formats the input of a tool call, one member per line. A value of several lines is indented below its
@@ -71,15 +71,20 @@ pub fn session(object: &Object<'_>) -> Session {
     }
 }
 
+/// Returns what the call to the provider that produced a record used.
+pub fn spent(object: &Object<'_>, prices: &PriceList) -> Option<Spent> {
+    let Call { model, counts } = Call::of(object)?;
+    Some(Spent { counts, cost: model.and_then(|model| prices.cost(&model, &counts)) })
+}
+
 /// Returns the data of a reply.
 pub fn reply(object: &Object<'_>, prices: &PriceList) -> ReplyFacts {
     let string = |name: &str| object.string(name).map(Cow::into_owned);
-    let (model, counts) = (string("model"), object.get("usage").and_then(Counts::read));
-    let cost = counts.as_ref().and_then(|counts| prices.cost(model.as_deref()?, counts));
+    let spent = spent(object, prices);
     ReplyFacts {
-        model,
-        counts,
-        cost,
+        model: string("model"),
+        counts: spent.map(|spent| spent.counts),
+        cost: spent.and_then(|spent| spent.cost),
         provider: string("provider"),
         stop_reason: string("stop_reason"),
         interrupted: object.is_true("interrupted"),

@@ -119,8 +119,19 @@ pub struct ShownEntry {
     pub retracted: bool,
     /// True if the record is pinned.
     pub pinned: bool,
+    /// What the call to the provider used, at the start of a reply, a compaction or a checkpoint.
+    pub spent: Option<Spent>,
     /// The content.
     pub item: Item,
+}
+
+/// What a call to a provider used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spent {
+    /// The provider's token counts.
+    pub counts: Counts,
+    /// What they cost, if the price of the model is known.
+    pub cost: Option<f64>,
 }
 
 /// The content of an entry.

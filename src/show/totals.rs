@@ -12,11 +12,11 @@ pub struct Totals {
     pub start: Option<i64>,
     /// The time of the last entry.
     pub end: Option<i64>,
-    /// The tokens that the provider counted, added up over the requests.
+    /// The tokens that the provider counted, added up over the requests, those for summaries included.
     pub counts: Counts,
     /// What the requests cost whose price is known.
     pub cost: f64,
-    /// The number of requests with tokens whose price is not known.
+    /// The number of calls with tokens whose price is not known.
     pub unpriced: u64,
     /// The number of replies.
     pub replies: u64,
@@ -31,15 +31,13 @@ impl Totals {
     pub fn take(&mut self, entry: &ShownEntry) {
         self.start = self.start.or(entry.time);
         self.end = self.end.max(entry.time);
+        if let Some(spent) = entry.spent {
+            self.counts = self.counts + spent.counts;
+            self.cost += spent.cost.unwrap_or_default();
+            self.unpriced += u64::from(spent.cost.is_none());
+        }
         match &entry.item {
-            Item::Reply(reply) => {
-                self.replies += 1;
-                if let Some(counts) = reply.counts {
-                    self.counts = self.counts + counts;
-                    self.cost += reply.cost.unwrap_or_default();
-                    self.unpriced += u64::from(reply.cost.is_none());
-                }
-            }
+            Item::Reply(_) => self.replies += 1,
             Item::Call { .. } => self.calls += 1,
             Item::Result(result) => self.failures += u64::from(result.is_error),
             Item::Error(_) => self.failures += 1,

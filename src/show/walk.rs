@@ -183,8 +183,12 @@ impl<'v> TranscriptWalk<'v> {
         let id = record.id.clone().into_owned();
         let ts = object.get("ts").and_then(time::of_ts);
         let (retracted, pinned) = (self.view.retracted.contains(&id), object.is_true("pin"));
+        let mut spent = facts::spent(&object, self.prices);
         for item in entries {
-            each(&ShownEntry { id: id.clone(), time: ts, retracted, pinned, item })?;
+            let is_call =
+                matches!(item, Item::Reply(_) | Item::Compaction(_) | Item::Checkpoint(_));
+            let spent = spent.take_if(|_| is_call);
+            each(&ShownEntry { id: id.clone(), time: ts, retracted, pinned, spent, item })?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::wording::{Language, noun, phrase};
 use super::{
     CallOutcome, Item, Media, Refusal, ReplyFacts, Session, ShowOptions, ShownCompaction,
-    ShownEntry,
+    ShownEntry, Spent,
 };
 use crate::dialect::program::Program;
 use crate::estimate::report::grouped;
@@ -59,6 +59,14 @@ pub fn note(entry: &ShownEntry, language: Language) -> Option<Note> {
             ("label", phrase::LABEL, language.with(phrase::LABEL_NOW, &[label]), None)
         }
         _ => return None,
+    };
+    let line = match entry.spent {
+        Some(Spent { counts, .. }) => {
+            let input = language.with(phrase::IN, &[&grouped(counts.prompt())]);
+            let output = language.with(phrase::OUT, &[&grouped(counts.output)]);
+            format!("{line}, {input}, {output}")
+        }
+        None => line,
     };
     let retracted = language.say(phrase::RETRACTED);
     let line = if entry.retracted { format!("{line} ({retracted})") } else { line };

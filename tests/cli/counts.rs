@@ -513,3 +513,35 @@ fn a_calibrated_model_is_estimated_as_its_provider_counts() {
     let found = estimate(&sandbox, &["--model", "my-model"], &[]).json_one();
     assert_eq!((&found["model"], &found["family"]), (&json!("my-model"), &json!("unknown")));
 }
+
+#[test]
+fn calls_for_summaries_are_counted_and_priced_everywhere() {
+    let sandbox = Sandbox::new();
+    sandbox.write("prices", "m 3 0.3 3.75 15\n");
+    let usage = |input: u64, output: u64| json!({"input_tokens": input, "output_tokens": output});
+    let records = [
+        json!({"type": "user", "id": "u1", "content": "q"}),
+        json!({"type": "assistant", "content": "a", "model": "m", "usage": usage(1000, 10)}),
+        json!({"type": "checkpoint", "summary": "s", "generated_by": "m", "usage": usage(500, 20)}),
+        json!({"type": "compaction", "summary": "s", "first_kept_entry_id": "u1", "model": "m",
+            "usage": usage(300, 30)}),
+    ];
+    sandbox.write(FILE, records.map(|record| record.to_string() + "\n").concat());
+    let new = "claw-session new --label one && cat s.jsonl >>\"$(claw-session path one)\"";
+    sandbox.sh(new).assert().success();
+    let index = "claw-index --db i.db update --quiet s.jsonl && claw-index --db i.db stats";
+    let cost = "claw-index --db i.db query --format csv 'SELECT count(*), sum(cost) FROM calls'";
+    for (command, counted, price) in [
+        ("claw-show --cost s.jsonl", "1800 tokens in, 0 from cache, 0 to cache, 60 out", "0.0063"),
+        ("claw-session status one", "1800 tokens in, 0 from cache, 0 to cache, 60 out", "0.0063"),
+        (index, "calls: 3, 1800 tokens in, 0 from cache, 0 to cache, 60 out", "cost 0.01,"),
+        (cost, "3,0.0063", ""),
+        ("claw-show --width 120 s.jsonl", "── 1,800 in · 60 out · 0.0063", "m, 500 in, 20 out"),
+        ("claw-show --format html s.jsonl", "1,800 in · 60 out · 0.0063", "m, 300 in, 30 out"),
+        ("claw-show --output site/ s.jsonl && cat site/index.html", "1,800 in · 60 out", "0.0063"),
+        ("cat site/statistics.html", "1,800 in · 0 from cache · 60 out · 0.0063", ""),
+    ] {
+        let run = sandbox.sh(&format!("export CLAW_PRICES=prices; {command}")).assert().success();
+        run.stdout(contains(counted).and(contains(price)));
+    }
+}
