@@ -116,15 +116,16 @@ impl Site {
             self.state.rows.values_mut().for_each(|row| row.stamp = None);
         }
         self.summarise(&mut work, options, &mut report);
-        self.name(&mut work)?;
-        link(&mut work);
+        let kept = self.kept(&work, options);
+        self.name(&mut work, &kept)?;
+        link(&mut work, &kept);
         let due = work.iter().filter(|own| own.is_due).count();
         if due > 0 || !is_same {
             // If this process is killed, the next one knows which files are this site's.
             self.claim(&work, &options.digest)?;
             self.write_sessions(&mut work, options, &mut report)?;
         }
-        self.write_lists(&work, options, &mut report)?;
+        self.write_lists(&work, &kept, options, &mut report)?;
         self.finish(work, options, &mut report)?;
         Ok(report)
     }
@@ -165,18 +166,35 @@ impl Site {
         }
     }
 
+    /// Returns the rows of the sessions that were not found, if something could not be read, in which they may be. They keep
+    /// their pages, and stay in the lists.
+    fn kept(&self, work: &[Work<'_>], options: &SiteOptions) -> Vec<Row> {
+        if options.is_whole {
+            return Vec::new();
+        }
+        let found: HashSet<&str> = work.iter().map(|own| own.key.as_str()).collect();
+        // Without facts, which a damaged state lacks, nothing can be listed.
+        let is_known = |row: &Row| !row.name.is_empty() && !row.summary.id.is_empty();
+        let rows = self.state.rows.iter();
+        let kept = rows.filter(|(key, row)| !found.contains(key.as_str()) && is_known(row));
+        let mut kept: Vec<Row> = kept.map(|(_, row)| row.clone()).collect();
+        kept.sort_by(|a, b| a.name.cmp(&b.name));
+        kept
+    }
+
     /// Gives the sessions without a name one that no other file in the directory has.
-    fn name(&self, work: &mut [Work<'_>]) -> anyhow::Result<()> {
+    fn name(&self, work: &mut [Work<'_>], kept: &[Row]) -> anyhow::Result<()> {
         let cannot = || format!("cannot read '{}'", self.directory.display());
         let own: HashSet<String> = self.state.rows.values().flat_map(Row::files).collect();
-        let mut taken = HashSet::new();
+        let mut taken: HashSet<String> =
+            kept.iter().map(|row| row.name.to_ascii_lowercase()).collect();
         for entry in fs::read_dir(&self.directory).with_context(cannot)? {
             let file = entry.with_context(cannot)?.file_name().to_string_lossy().into_owned();
             if !own.contains(&file) {
                 taken.extend(file.split('.').next().map(str::to_ascii_lowercase));
             }
         }
-        // A name that is in use stays.
+        // A name that is in use stays, unless it is that of a session that is kept.
         for own in work.iter_mut().filter(|own| !own.row.name.is_empty()) {
             if !taken.insert(own.row.name.to_ascii_lowercase()) {
                 own.row.name.clear();
@@ -236,11 +254,11 @@ impl Site {
     fn write_lists(
         &self,
         work: &[Work<'_>],
+        kept: &[Row],
         options: &SiteOptions,
         report: &mut SiteReport,
     ) -> anyhow::Result<()> {
-        let rows: Vec<&Row> =
-            work.iter().map(|own| &own.row).filter(|row| !row.name.is_empty()).collect();
+        let rows: Vec<&Row> = named(work).chain(kept).collect();
         report.sessions = rows.len();
         let lists = [
             ("index.html", index::page(&rows, &options.show)),
@@ -320,12 +338,17 @@ fn summary(source: &Source, options: &SiteOptions) -> anyhow::Result<(Summary, u
     Ok((collector.summary(&stem, record::digest), notes.findings.count(|_| true)))
 }
 
+/// Returns the rows of the sources that are sessions.
+fn named<'w>(work: &'w [Work<'_>]) -> impl Iterator<Item = &'w Row> {
+    work.iter().map(|own| &own.row).filter(|row| !row.name.is_empty())
+}
+
 /// Sets the links between the sessions. A session whose links have changed is written again.
-fn link(work: &mut [Work<'_>]) {
-    let named = |own: &Work<'_>| !own.row.name.is_empty();
-    let rows: Vec<&Row> = work.iter().filter(|own| named(own)).map(|own| &own.row).collect();
+/// Those that are kept are not written again, but the others link to them.
+fn link(work: &mut [Work<'_>], kept: &[Row]) {
+    let rows: Vec<&Row> = named(work).chain(kept).collect();
     let links = index::links(&rows);
-    for own in work.iter_mut().filter(|own| named(own)) {
+    for own in work.iter_mut().filter(|own| !own.row.name.is_empty()) {
         let own_links = links.get(&own.row.name).cloned().unwrap_or_default();
         own.is_due |= own.row.links != own_links;
         own.row.links = own_links;

@@ -147,6 +147,32 @@ fn audit_42_an_update_writes_only_what_changed() {
 }
 
 #[test]
+fn sessions_that_may_be_in_what_cannot_be_read_stay_on_the_site() {
+    let sandbox = sessions();
+    let site = |operands: &[&str]| {
+        sandbox.cmd("claw-show").args(["--output", "site/"]).args(operands).assert()
+    };
+    site(&["all"]).success();
+    let before = files(&sandbox, "site");
+    // A mistyped directory.
+    let run = site(&["al"]).code(74);
+    run.stderr(contains("claw-show: 4 sessions, 0 files written, 0 removed\n"));
+    assert!(files(&sandbox, "site") == before, "nothing may change");
+    // One of two, and a new session that has the id of one that stays.
+    let header = r#"{"type":"session","id":"ours","key":"k","created":"2026-01-03T00:00:00Z"}"#;
+    sandbox.write("new/s.jsonl", format!("{header}\n{}", user("something else")));
+    site(&["new", "al"]).code(74).stderr(contains("5 sessions, ").and(contains(" 0 removed\n")));
+    let after = files(&sandbox, "site");
+    assert_eq!(after["ours.html"], before["ours.html"]);
+    for page in ["ours.html", "ours-2.html", "01a2055f-0000-7000-8000-000000000003.html"] {
+        assert!(after.contains_key(page), "{page} {:?}", after.keys());
+        assert!(after["index.html"].contains(&format!("href=\"{page}\"")), "{page}");
+    }
+    // Without an error, they are gone.
+    site(&["new"]).success().stderr(contains("1 session, ").and(contains(" 4 removed\n")));
+}
+
+#[test]
 fn audit_42_a_site_is_in_the_language_of_the_reader_and_redacted() {
     let sandbox = sessions();
     sandbox.write("patterns", "word answer\n");
