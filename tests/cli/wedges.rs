@@ -8,7 +8,7 @@ use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
 use crate::common::strict::{self, Form};
 use crate::common::{AssertExt, Cmd, Sandbox, media};
-use crate::conversations::{Conversation, append};
+use crate::conversations::{Conversation, append, words};
 use crate::poisons;
 
 fn image(bytes: usize) -> Value {
@@ -246,7 +246,10 @@ fn steps_that_do_not_help_against_a_block_are_undone() {
     let run = turn(&sandbox, &provider, "What now?").assert().code(76);
     let told = run.stderr_text();
     assert!(told.contains("no step cured the refusal, so the steps are undone"), "{told}");
-    assert!(told.contains("change the model or a setting, or undo the turn"), "{told}");
+    assert!(
+        told.contains("change the model or a setting, and continue with: claw-turn --again"),
+        "{told}"
+    );
     assert!(rebuild(&sandbox, "s.jsonl").starts_with(&before), "{told}");
 }
 
@@ -457,4 +460,27 @@ fn no_session_with_poisons_stays_wedged() {
         assert!(sandbox.read("s.jsonl").starts_with(&bytes), "{names:?}");
         provider.all_legal();
     }
+}
+
+#[test]
+fn a_prompt_that_cannot_fit_is_undone_with_the_command_that_is_reported() {
+    let sandbox = Sandbox::new();
+    Conversation::plain(6, 20).append(&sandbox, "it's.jsonl");
+    let before = rebuild(&sandbox, "it's.jsonl");
+    let turn = |prompt: String| {
+        let args = ["--provider", "offline", "--window", "8000", "--no-checkpoint", "it's.jsonl"];
+        sandbox.cmd("claw-turn").args(args).write_stdin(prompt).assert()
+    };
+    // Each failed turn leaves its prompt, and each is undone.
+    turn(words(9000)).code(3);
+    let told = turn("Shorter.".to_owned()).code(3);
+    let told = told.stderr_text();
+    let undo = told.split_once("; or undo the turn with: ").map(|(_, undo)| undo.trim_end());
+    let undo = undo.unwrap_or_else(|| panic!("{told}"));
+    assert!(told.contains("and continue with: claw-turn --again 'it'\\''s.jsonl'; or"), "{told}");
+    for _ in 0..2 {
+        sandbox.sh(undo).assert().success();
+    }
+    assert_eq!(rebuild(&sandbox, "it's.jsonl"), before);
+    turn("Shorter.".to_owned()).success();
 }

@@ -201,6 +201,7 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
     report_default_model(&settings.model, &session);
     text.set("session", &session);
     text.set("again", again(args));
+    text.set("undo", undo(args));
     text.set("prompt", if args.again { "again" } else { "input" });
     text.set("kept", if args.again { "the turn is not finished" } else { "the prompt is kept" });
     let uses_claw_call = settings.call.command.contains("claw-call");
@@ -434,6 +435,19 @@ fn again(args: &Turn) -> OsString {
         }
         None => command.push("--continue"),
     }
+    command
+}
+
+/// Returns the command that undoes the newest turn, for the user to type.
+fn undo(args: &Turn) -> OsString {
+    let session = match &args.session {
+        Some(session) => quoted(session.as_ref()),
+        None => "\"$(claw-session current)\"".into(),
+    };
+    let mut command = OsString::from("claw-rebuild --undo turn -- ");
+    command.push(&session);
+    command.push(" | claw-append -- ");
+    command.push(&session);
     command
 }
 
