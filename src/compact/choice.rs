@@ -86,7 +86,7 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
 
     /// Returns true if a cut at `at` makes the request smaller and brings it within the target. The summary
     /// counts with its greatest length if `with_summary`, and as empty otherwise.
-    fn fits(&self, at: usize, with_summary: bool) -> bool {
+    pub(super) fn fits(&self, at: usize, with_summary: bool) -> bool {
         let CutChoice { task, before, rests, .. } = self;
         // The kept messages alone exceed the target: no need to plan the compaction.
         if task.target.is_some_and(|target| rests[at].tokens() > target) {

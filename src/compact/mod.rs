@@ -18,6 +18,7 @@ mod choice;
 pub mod cut;
 pub mod details;
 pub mod identifiers;
+pub mod last_resort;
 pub mod verbatim;
 pub mod local;
 pub mod own;

@@ -45,6 +45,12 @@ impl Budget {
         self.window - self.output - self.margin
     }
 
+    /// Returns the largest estimate that fits beside the answer if the estimate is not too low: there is no margin.
+    #[must_use]
+    pub fn without_margin(&self) -> u64 {
+        self.window - self.output
+    }
+
     /// Returns the estimate at which automatic compaction starts.
     #[must_use]
     pub fn trigger(&self) -> u64 {

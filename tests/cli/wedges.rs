@@ -462,6 +462,56 @@ fn no_session_with_poisons_stays_wedged() {
     }
 }
 
+/// Sends `prompt` to the offline provider in a window of 200,000 tokens, and returns what the turn reports.
+fn send_offline(sandbox: &Sandbox, prompt: String) -> String {
+    let args = ["--provider", "offline", "--window", "200000", "--no-checkpoint", "s.jsonl"];
+    let run = sandbox.cmd("claw-turn").args(args).write_stdin(prompt).assert();
+    run.success().stderr_text().to_owned()
+}
+
+fn compactions(sandbox: &Sandbox) -> Vec<Value> {
+    let mut records = sandbox.read_json("s.jsonl");
+    records.retain(|record| record["type"] == "compaction");
+    records
+}
+
+/// The budget of a compaction leaves room for the next turns. A request that would fail otherwise may exceed it, and keeps
+/// fewer of the user's words. The next turn covers the large prompt, and the one after it needs no summary.
+#[test]
+fn a_large_prompt_that_fits_with_a_small_summary_is_sent() {
+    // The session has 53,000 tokens, and the prompts have 162,400, 175,600 and 186,800. Only the last needs the margin.
+    for (length, most) in [(123_000, 181_904), (133_000, 181_904), (141_500, 191_904)] {
+        let sandbox = Sandbox::new();
+        let talk = (0..10).fold(Conversation::new(), |talk, n| {
+            let said = format!("{n}: {}", words(2000));
+            talk.user(&said).assistant(&said)
+        });
+        talk.append(&sandbox, "s.jsonl");
+        let told = send_offline(&sandbox, words(length));
+        let made = compactions(&sandbox);
+        assert_eq!(made.len(), 1, "{told}");
+        let after = made[0]["tokens_after"].as_u64().expect("a number");
+        assert!((170_000..=most).contains(&after), "{after}: {told}");
+        let told = send_offline(&sandbox, "What now?".to_owned());
+        let made = compactions(&sandbox);
+        assert_eq!(made.len(), 2, "{told}");
+        assert!(made[1]["tokens_after"].as_u64().is_some_and(|after| after < 30_000), "{told}");
+        assert_eq!(send_offline(&sandbox, "And now?".to_owned()), "");
+        assert_eq!(compactions(&sandbox).len(), 2);
+    }
+}
+
+/// A result that can be shortened is no reason to fill the window.
+#[test]
+fn a_large_result_is_shortened_before_the_budget_is_exceeded() {
+    let sandbox = Sandbox::new();
+    let talk = Conversation::plain(20, 2200).user("Read it.").tool(words(130_000));
+    talk.append(&sandbox, "s.jsonl");
+    let told = send_offline(&sandbox, "And?".to_owned());
+    assert!(told.contains("claw-truncate: shortened 1 result: "), "{told}");
+    assert!(compactions(&sandbox).is_empty(), "{told}");
+}
+
 #[test]
 fn a_prompt_that_cannot_fit_is_undone_with_the_command_that_is_reported() {
     let sandbox = Sandbox::new();

@@ -197,7 +197,7 @@ fn compacted(
         let mut sizes = plans.map(|planned| task.tokens(&task.apply(&planned, "")));
         return match sizes.find(|size| *size <= budget) {
             Some(size) => Err(format!("a cut leaves {size} tokens, budget {budget}")),
-            None => Ok(()),
+            None => within_limits(&task, [budget, budget + choices.below(2000) as u64]),
         };
     };
     let (text, strategy) = match choices.one_in(2) {
@@ -216,5 +216,30 @@ fn compacted(
     match tokens == after && tokens <= budget {
         true => Ok(()),
         false => Err(format!("{tokens} tokens, reported {after}, budget {budget}")),
+    }
+}
+
+/// Checks the plan for a request that no cut brings within the target: it is within a limit and has the first for which the
+/// last cut leaves room for a summary of the greatest length.
+fn within_limits(task: &Task<'_, '_>, limits: [u64; 2]) -> Law {
+    let last = task.messages.iter().filter_map(|message| message.meta.as_ref());
+    let last = last.filter_map(|meta| task.plan_from(&meta.id)).map(|planned| planned.at).max();
+    let Some((planned, relaxed)) = task.plan_within(&limits, None) else {
+        let bare = Task { keep_user: 0, target: Some(limits[1]), ..*task };
+        let id = last.and_then(|at| Some(task.messages[at].meta.as_ref()?.id.to_string()));
+        let Some(planned) = id.and_then(|id| bare.plan_from(&id)) else { return Ok(()) };
+        let size = bare.tokens(&bare.apply(&planned, ""));
+        return match size <= limits[1] && size < planned.before {
+            true => Err(format!("the last cut leaves {size} tokens, limits {limits:?}")),
+            false => Ok(()),
+        };
+    };
+    let size = relaxed.tokens(&relaxed.apply(&planned, ""));
+    let is_within = relaxed.target.is_some_and(|limit| limits.contains(&limit) && size <= limit);
+    match is_within && size < planned.before && last == Some(planned.at) {
+        true => Ok(()),
+        false => {
+            Err(format!("{size} tokens, cut at {} of {last:?}, limits {limits:?}", planned.at))
+        }
     }
 }

@@ -7,13 +7,14 @@ use clawutils::cli::log::StageOutcome;
 use clawutils::cli::{Log, Output, messages, require_meta};
 use clawutils::compact::call_budget::CallBudget;
 use clawutils::compact::request::SummaryPrompt;
-use clawutils::compact::{MadeSummary, SmallestRequest, Strategy, Task};
+use clawutils::compact::{CutPlan, MadeSummary, SmallestRequest, Strategy, Task};
 use clawutils::cost::for_cost;
-use clawutils::estimate::Budget;
+use clawutils::estimate::{Budget, Request};
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::fault::Fault;
 use clawutils::messages::{self as msg, Message};
 use clawutils::record::content::Role;
+use clawutils::truncate::{MAX_FRACTION, TruncateOptions, truncate};
 use std::sync::Arc;
 
 impl CompactRun<'_> {
@@ -35,7 +36,8 @@ impl CompactRun<'_> {
         let mut task = self.task(&messages);
         task.limits = self.limits(&task)?;
         log.unused_count(task.gauge.unused());
-        let Some(planned) = task.plan() else {
+        let planned = task.plan();
+        let Some(planned) = self.or_last_resort(&mut task, planned, None) else {
             let tokens = task.tokens(&messages);
             let why = self.why_not(&task);
             return Err(why.with(StageOutcome::Skipped.members(tokens, tokens)).into());
@@ -65,6 +67,43 @@ impl CompactRun<'_> {
         Ok(Exit::Done)
     }
 
+    /// Returns the plan that replaces `planned` if that is `None` or leaves no room for a summary, and without a compaction
+    /// the request fails: it exceeds the window less the answer, or was refused because of its tokens. The replacement only
+    /// fits the window, and the target of `task` becomes its limit; see [`Task::plan_within`]. `at` is the place of the cut,
+    /// if that is given.
+    pub(crate) fn or_last_resort(
+        &self,
+        task: &mut Task<'_, '_>,
+        planned: Option<CutPlan>,
+        at: Option<usize>,
+    ) -> Option<CutPlan> {
+        let budget = self.budget.filter(|budget| self.must_shrink(task, *budget));
+        let Some(budget) = budget.filter(|_| !planned.as_ref().is_some_and(|it| task.has_room(it)))
+        else {
+            return planned;
+        };
+        match task.plan_within(&[budget.prompt(), budget.without_margin()], at) {
+            Some((replacement, relaxed)) => {
+                *task = relaxed;
+                Some(replacement)
+            }
+            None => planned,
+        }
+    }
+
+    /// Returns true if the request fails because of its tokens unless the old part is replaced. Before a refusal, shorter
+    /// results are tried first if they are enough, because they do not fill the window. After one, that was tried.
+    fn must_shrink(&self, task: &Task<'_, '_>, budget: Budget) -> bool {
+        if self.args.classic || self.args.for_cost || self.fault() != Fault::Tokens {
+            return false;
+        }
+        let tokens = task.tokens(task.messages);
+        match self.refused {
+            Some(_) => tokens > budget.target(),
+            None => tokens > budget.without_margin() && !fits_with_shorter_results(task, budget),
+        }
+    }
+
     /// Returns the reason why no cut is possible: the smallest possible request fills the window, or there is nothing to
     /// gain.
     fn why_not(&self, task: &Task<'_, '_>) -> Error {
@@ -80,8 +119,25 @@ impl CompactRun<'_> {
                     largest(task)
                 ),
             ),
-            None => Error::new(Exit::NoGain, nothing_to_gain(task)),
+            None => Error::new(Exit::NoGain, self.nothing_to_gain(task)),
         }
+    }
+
+    fn nothing_to_gain(&self, task: &Task<'_, '_>) -> String {
+        let tokens = task.tokens(task.messages);
+        let count = task.messages.len();
+        let exceeded = match (self.budget, task.target) {
+            (Some(budget), _) if self.must_shrink(task, budget) => {
+                let Budget { window, output, .. } = budget;
+                format!("the window of {window} tokens less {output} for the answer")
+            }
+            (_, Some(target)) if tokens > target => format!("its budget of {target} tokens"),
+            _ => return format!("nothing to gain: {count} messages, {tokens} tokens"),
+        };
+        format!(
+            "nothing to gain: wherever the conversation ({count} messages, {tokens} tokens) is cut, the request exceeds {exceeded}{}",
+            largest(task)
+        )
     }
 
     pub(crate) fn write(&self, task: &Task<'_, '_>, made: &AcceptedSummary) -> anyhow::Result<()> {
@@ -92,6 +148,14 @@ impl CompactRun<'_> {
         let record = if self.args.for_cost { for_cost(&record) } else { record };
         Output::lines([record]).map(drop)
     }
+}
+
+/// Returns true if `claw-truncate` makes the request fit.
+fn fits_with_shorter_results(task: &Task<'_, '_>, budget: Budget) -> bool {
+    let Task { system, tools, model, gauge, .. } = *task;
+    let beside = Request { messages: &[], system, tools, model };
+    let options = TruncateOptions::new(budget.window, MAX_FRACTION, budget.prompt());
+    truncate(&mut task.messages.to_vec(), beside, gauge, options).after <= budget.prompt()
 }
 
 /// Returns the compaction record of a summary.
@@ -153,18 +217,6 @@ pub(crate) fn report_applied(log: Log, made: &AcceptedSummary, call_budget: &Cal
             .with(|it| call_budget.add_to(it))
             .strings("lost", made.lost.names()),
     );
-}
-
-fn nothing_to_gain(task: &Task<'_, '_>) -> String {
-    let tokens = task.tokens(task.messages);
-    let count = task.messages.len();
-    match task.target {
-        Some(target) if tokens > target => format!(
-            "nothing to gain: wherever the conversation ({count} messages, {tokens} tokens) is cut, the request exceeds its budget of {target} tokens{}",
-            largest(task)
-        ),
-        _ => format!("nothing to gain: {count} messages, {tokens} tokens"),
-    }
 }
 
 /// Describes the largest message if it alone takes at least half of the budget. Otherwise returns an empty string.

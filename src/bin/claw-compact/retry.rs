@@ -120,8 +120,12 @@ impl CompactRun<'_> {
         call_budget: &CallBudget,
         log: Log,
     ) -> anyhow::Result<(AcceptedSummary, String)> {
-        let task = self.task(messages);
-        let Some(planned) = task.plan_from(&compaction.first_kept) else {
+        let mut task = self.task(messages);
+        let planned = task.plan_from(&compaction.first_kept);
+        let at = planned.as_ref().map(|planned| planned.at);
+        // The request may only fit the window with the summary, as it did with the placeholder.
+        let planned = planned.and_then(|it| self.or_last_resort(&mut task, Some(it), at));
+        let Some(planned) = planned else {
             let text = format!(
                 "cannot repeat the compaction: no cut at record '{}'",
                 compaction.first_kept
