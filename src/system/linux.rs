@@ -81,10 +81,20 @@ pub(crate) fn parents() -> Vec<(Pid, Pid)> {
 
 /// Returns the parent of a process.
 pub(crate) fn parent(process: Pid) -> Option<Pid> {
+    Pid::from_raw(state_and_parent(process)?.1)
+}
+
+/// Returns true if a process is stopped, or has ended.
+pub(crate) fn is_stopped(process: Pid) -> bool {
+    state_and_parent(process).is_none_or(|(state, _)| "TtZX".contains(&state))
+}
+
+fn state_and_parent(process: Pid) -> Option<(String, i32)> {
     let stat = read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name of the program may contain any character, including ')'. The state and the parent
     // come after it.
-    Pid::from_raw(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?)
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
 }
 
 /// Returns the other processes that have a file open, as far as this process may see that.

@@ -12,7 +12,8 @@ use linux as system;
 use portable as system;
 
 pub(crate) use system::{
-    holders, is_ignored, link_unnamed, open_below, parent, parents, sync_file_system, unnamed_file,
+    holders, is_ignored, is_stopped, link_unnamed, open_below, parent, parents, sync_file_system,
+    unnamed_file,
 };
 
 use std::os::fd::OwnedFd;

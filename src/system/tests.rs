@@ -106,6 +106,18 @@ fn a_link_that_is_swapped_in_does_not_let_a_path_escape() {
 }
 
 #[test]
+fn a_process_is_stopped_some_time_after_the_signal() {
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    let process = Pid::from_child(&child);
+    assert!(!linux::is_stopped(process) && portable::is_stopped(process));
+    rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+    while !linux::is_stopped(process) {}
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(linux::is_stopped(process));
+}
+
+#[test]
 fn parents_of_processes_are_found() {
     check_parents(linux::parent, &linux::parents());
 }

@@ -99,6 +99,7 @@ fn forward(process: Pid, signal: i32) {
     let mut stopped = 0;
     while stopped < members.len() {
         send(&members[stopped..], Signal::STOP);
+        relatives::await_stop(&members[stopped..]);
         stopped = members.len();
         relatives::add_descendants(&mut members);
     }
