@@ -534,3 +534,21 @@ fn a_prompt_that_cannot_fit_is_undone_with_the_command_that_is_reported() {
     assert_eq!(rebuild(&sandbox, "it's.jsonl"), before);
     turn("Shorter.".to_owned()).success();
 }
+
+#[test]
+fn the_command_that_undoes_a_turn_works_for_a_session_with_a_name() {
+    let sandbox = Sandbox::new();
+    for (label, session) in [("it's", "it's"), ("current", "--continue")] {
+        sandbox.cmd("claw-session").args(["new", "--label", label]).assert().success();
+        let turn = |prompt: String| {
+            let args = ["--provider", "offline", "--window", "8000", "--no-checkpoint", session];
+            sandbox.cmd("claw-turn").args(args).write_stdin(prompt).assert()
+        };
+        turn("Hello.".to_owned()).success();
+        let told = turn(words(9000)).code(3);
+        let told = told.stderr_text();
+        let undo = told.split_once("; or undo the turn with: ").map(|(_, undo)| undo.trim_end());
+        sandbox.sh(undo.unwrap_or_else(|| panic!("{told}"))).assert().success();
+        turn("Shorter.".to_owned()).success();
+    }
+}

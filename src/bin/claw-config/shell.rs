@@ -440,14 +440,18 @@ fn again(args: &Turn) -> OsString {
 
 /// Returns the command that undoes the newest turn, for the user to type.
 fn undo(args: &Turn) -> OsString {
-    let session = match &args.session {
-        Some(session) => quoted(session.as_ref()),
-        None => "\"$(claw-session current)\"".into(),
+    let transcript = match &args.session {
+        Some(session) if is_path(session) => quoted(session.as_ref()),
+        Some(name) => {
+            let name = quoted(name.as_ref());
+            format!("\"$(claw-session path -- {})\"", name.display()).into()
+        }
+        None => "\"$(claw-session path \"$(claw-session current)\")\"".into(),
     };
     let mut command = OsString::from("claw-rebuild --undo turn -- ");
-    command.push(&session);
+    command.push(&transcript);
     command.push(" | claw-append -- ");
-    command.push(&session);
+    command.push(&transcript);
     command
 }
 
