@@ -33,7 +33,7 @@ pub struct Correction<'a> {
 pub struct Corrected {
     /// The JSON text of the block.
     pub block: String,
-    /// What was corrected, as clauses for a diagnostic; empty if only the form is another one.
+    /// The corrections, as clauses for a diagnostic; empty if only the form is another one.
     pub what: String,
     /// The form of an image that was written again, to follow a verb.
     pub form: Option<String>,

@@ -119,18 +119,18 @@ pub struct ShownEntry {
     pub retracted: bool,
     /// True if the record is pinned.
     pub pinned: bool,
-    /// What the call to the provider used, at the start of a reply, a compaction or a checkpoint.
+    /// The use of the call to the provider, at the start of a reply, a compaction or a checkpoint.
     pub spent: Option<Spent>,
     /// The content.
     pub item: Item,
 }
 
-/// What a call to a provider used.
+/// The tokens and the cost of a call to a provider.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spent {
     /// The provider's token counts.
     pub counts: Counts,
-    /// What they cost, if the price of the model is known.
+    /// The cost in dollars, if the price of the model is known.
     pub cost: Option<f64>,
 }
 
@@ -241,7 +241,7 @@ pub struct ReplyFacts {
     pub model: Option<String>,
     /// The provider's token counts.
     pub counts: Option<Counts>,
-    /// What they cost, if the price of the model is known.
+    /// The cost in dollars, if the price of the model is known.
     pub cost: Option<f64>,
     /// The provider.
     pub provider: Option<String>,
