@@ -7,11 +7,10 @@ import json
 import os
 import pathlib
 import shutil
-import struct
 import subprocess
 import sys
-import zlib
 
+from png import png
 from strict_provider import Provider
 
 # Newer versions of Claude Code repair much of a session themselves, so an old one is tried, too.
@@ -61,6 +60,13 @@ def run_npm(place, *packages):
     subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", place, *packages], check=True)
 
 
+def arguments(usage):
+    """Returns the options, the directory and the further arguments of a script; without a directory, prints how it is used."""
+    options = [it for it in sys.argv[1:] if it.startswith("--")]
+    root, *others = [it for it in sys.argv[1:] if not it.startswith("--")] or sys.exit(usage)
+    return options, pathlib.Path(root).resolve(), others
+
+
 def seal_off(*once):
     """Starts this script again with a network that has nothing but loopback and mounts of its own, without the options that need more."""
     if "REAL_PROGRAMS_SEALED" in os.environ:
@@ -70,13 +76,6 @@ def seal_off(*once):
     own = [it for it in sys.argv if it not in ("--install", *once)]
     again = 'ip link set lo up && exec "$@"'
     os.execvp("unshare", ["unshare", *user, "--net", "--mount", "sh", "-c", again, "sh", sys.executable, *own])
-
-
-def png(width, height):
-    rows = b"".join(b"\0" + b"\xff\0\0" * width for _ in range(height))
-    chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 def imported(database, work):
