@@ -1,4 +1,4 @@
-"""A headless browser that scripts/dev/site and history drive, and the checker axe-core."""
+"""A headless browser that scripts/dev/site, history and pictures drive, and the checker axe-core."""
 
 import base64
 import json
@@ -20,13 +20,16 @@ HEIGHT = 900
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
+def find():
+    """Returns the path of the browser, or None if none is installed."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
 class Browser:
     """A browser that is driven over a pair of pipes."""
 
     def __init__(self, directory):
-        program = next(filter(None, map(shutil.which, NAMES)), None)
-        if not program or not shutil.which("npm"):
-            sys.exit("install chromium and npm")
+        program = find() or sys.exit("install chromium")
         commands, self.commands = os.pipe()
         self.events, events = os.pipe()
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
@@ -108,6 +111,7 @@ def checker():
     directory = TARGET / "axe"
     script = directory / "node_modules/axe-core/axe.min.js"
     if not script.exists():
+        shutil.which("npm") or sys.exit("install npm")
         directory.mkdir(parents=True, exist_ok=True)
         npm = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(directory), AXE]
         subprocess.run(npm, check=True)
