@@ -135,8 +135,14 @@ impl Write for NewFile {
 
 /// Creates a file in the directory of `path` that has no name until it is linked to one.
 fn unnamed(path: &Path, mode: u32) -> io::Result<File> {
-    let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
-    unnamed_file(directory.unwrap_or(Path::new(".")), mode)
+    unnamed_file(directory_of(path), mode)
+}
+
+/// Returns the directory that has a file.
+#[must_use]
+pub fn directory_of(path: &Path) -> &Path {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    directory.unwrap_or(Path::new("."))
 }
 
 /// The temporary name of a file, which is removed on drop unless the file was renamed. The name is empty then.

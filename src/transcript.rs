@@ -22,6 +22,7 @@ use crate::exit::{Error, Exit};
 use crate::input::Input;
 use crate::input::line::{self, without_mark};
 use crate::json::Object;
+use crate::new_file::directory_of;
 use crate::record;
 use crate::redact::Patterns;
 use crate::system::{link_unnamed, unnamed_file};
@@ -383,11 +384,6 @@ fn write(file: &mut File, bytes: &[u8], sync: bool) -> std::io::Result<()> {
 fn sync_directory(path: &Path) -> anyhow::Result<()> {
     let synced = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
     synced.with_context(|| format!("cannot sync the directory of '{}'", path.display()))
-}
-
-fn directory_of(path: &Path) -> &Path {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    directory.unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

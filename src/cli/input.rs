@@ -8,7 +8,6 @@ use crate::input::Input;
 use crate::messages::{self, Message};
 use anyhow::Context;
 use rustix::fs::OFlags;
-use std::fs::File;
 use std::io::{IoSlice, IsTerminal, Read, StdinLock, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,16 +18,6 @@ use std::sync::Arc;
 /// Fails with 74 or 77 if it cannot be read, and with 65 if it is not empty but contains no record.
 pub fn open_transcript(path: &Path) -> anyhow::Result<Input> {
     DialectArgs::default().open_file(path)
-}
-
-/// Opens a file for reading at any offset, whatever it contains.
-///
-/// # Errors
-/// Fails with 74 or 77 if it cannot be read.
-pub fn open_file(path: &Path) -> anyhow::Result<Input> {
-    let name = path.display().to_string();
-    let opened = File::open(path).and_then(|file| Input::file(&name, file));
-    opened.with_context(|| format!("cannot read '{name}'"))
 }
 
 /// The options for transcripts of other programs.
@@ -48,7 +37,7 @@ impl DialectArgs {
     /// # Errors
     /// As [`open_transcript`], and with 65 if the leaf does not exist.
     pub fn open_file(&self, path: &Path) -> anyhow::Result<Input> {
-        self.open(open_file(path)?)
+        self.open(Input::open(path)?)
     }
 
     /// Returns the input, or its translation if another program wrote it.
@@ -105,7 +94,7 @@ impl Operands {
             if path.as_os_str() == "-" {
                 return stdin();
             }
-            open_file(path)
+            Input::open(path)
         };
         self.files.iter().map(open).collect()
     }

@@ -18,8 +18,8 @@ pub mod summary;
 
 pub use diagnostics::run;
 pub use input::{
-    DialectArgs, Operands, Output, messages, open_file, open_stdin, open_transcript, prices,
-    read_file, read_stdin, require_meta, stdin_name, text, walk_error,
+    DialectArgs, Operands, Output, messages, open_stdin, open_transcript, prices, read_file,
+    read_stdin, require_meta, stdin_name, text, walk_error,
 };
 pub use log::{Log, LogArgs, StageOutcome, report};
 

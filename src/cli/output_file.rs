@@ -1,8 +1,9 @@
 //! Output files that the user names: a new file, or an open file, a device or a pipe, which is written directly.
 
-use crate::cli::{closed, open_file};
+use crate::cli::closed;
 use crate::dialect::looks::{self, Looks};
 use crate::exit::{Exit, fail};
+use crate::input::Input;
 use crate::new_file::NewFile;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -27,7 +28,7 @@ pub fn create(path: &Path, mode: u32) -> io::Result<NewFile> {
 /// Fails with 65 if there is a transcript at `path`.
 pub fn refuse_transcript(path: &Path) -> anyhow::Result<()> {
     let is_file = path.metadata().is_ok_and(|meta| meta.is_file());
-    let looks = is_file.then(|| open_file(path).and_then(|input| looks::of(&input)));
+    let looks = is_file.then(|| Input::open(path).and_then(|input| looks::of(&input)));
     if let Some(Ok(Looks::Records | Looks::Dialect(_))) = looks {
         let text = format!("cannot write '{}': it is a transcript", path.display());
         return fail(Exit::Data, text + "; give the output another name");

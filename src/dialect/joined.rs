@@ -4,9 +4,6 @@ use crate::input::Input;
 use crate::input::origin::SourceFile;
 use crate::input::rope::Rope;
 
-/// The number of bytes that are searched for line feeds at once.
-const PART: u64 = 1024 * 1024;
-
 /// The text of one or several files.
 #[derive(Debug)]
 pub struct Joined {
@@ -44,12 +41,11 @@ impl Joined {
 
 /// Returns the number of line feeds in an input, and true if it ends with one.
 fn feeds(input: &Input) -> anyhow::Result<(u64, bool)> {
-    let (mut count, mut last, mut from) = (0, None, 0);
-    while from < input.length {
-        let to = (from + PART).min(input.length);
-        let part = input.part(from, to)?;
+    let (mut count, mut last) = (0, None);
+    for part in input.parts() {
+        let part = part?;
         count += memchr::memchr_iter(b'\n', &part).count() as u64;
-        (last, from) = (part.last().copied(), to);
+        last = part.last().copied();
     }
     Ok((count, last == Some(b'\n')))
 }

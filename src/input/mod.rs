@@ -20,8 +20,12 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The size of the parts in which a whole input is read, in bytes.
+const PART: u64 = 1024 * 1024;
 
 /// An input. Clones share the bytes and the position.
 #[derive(Clone, Debug)]
@@ -78,6 +82,16 @@ impl Input {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(Input::memory(name, bytes))
+    }
+
+    /// Opens a file, whatever it contains.
+    ///
+    /// # Errors
+    /// Fails with 74 or 77 if it cannot be read.
+    pub fn open(path: &Path) -> anyhow::Result<Input> {
+        let name = path.display().to_string();
+        let opened = File::open(path).and_then(|file| Input::file(&name, file));
+        opened.with_context(|| format!("cannot read '{name}'"))
     }
 
     /// Creates an input that consists of parts of other inputs.
@@ -149,6 +163,13 @@ impl Input {
             Ok(Cow::Owned(bytes))
         };
         self.named(read())
+    }
+
+    /// Yields all its bytes in parts of a mebibyte.
+    pub fn parts(&self) -> impl Iterator<Item = anyhow::Result<Cow<'_, [u8]>>> {
+        (0..self.length)
+            .step_by(PART as usize)
+            .map(|from| self.part(from, (from + PART).min(self.length)))
     }
 
     /// Adds the input's name to the error of `result`.

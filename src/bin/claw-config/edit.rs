@@ -9,6 +9,7 @@ use clawutils::cli::ENVIRONMENT;
 use clawutils::cli::budget::read_extra;
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::json::edit;
+use clawutils::new_file::directory_of;
 use clawutils::session::index;
 use clawutils::settings::decide;
 use clawutils::settings::file::ConfigFile;
@@ -189,7 +190,7 @@ impl EditedObject {
         }
         // Another process that changes the file waits, so that no change is lost. The lock is only missing where it cannot
         // be taken.
-        let lock = File::open(directory(&path)).ok().filter(|lock| lock.lock().is_ok());
+        let lock = File::open(directory_of(&path)).ok().filter(|lock| lock.lock().is_ok());
         let (old, mode) = read(&path)?;
         let old = String::from_utf8(old).map_err(|_| refused("not UTF-8; correct it".into()))?;
         let old = if old.trim().is_empty() { "{}\n".to_owned() } else { old };
@@ -231,11 +232,6 @@ fn target(path: &Path) -> PathBuf {
 }
 
 fn write(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory(path))?;
+    DirBuilder::new().recursive(true).mode(0o700).create(directory_of(path))?;
     index::replace(path, text, mode)
-}
-
-fn directory(path: &Path) -> &Path {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    directory.unwrap_or(Path::new("."))
 }

@@ -3,6 +3,7 @@
 use crate::database::require_file;
 use anyhow::Context;
 use clawutils::cli::walk_error;
+use clawutils::new_file::directory_of;
 use clawutils::session::probe::Stamp;
 use clawutils::session::transcript_name::{self, is_old_copy};
 use std::fs;
@@ -161,9 +162,8 @@ fn located(path: &Path) -> io::Result<FoundFile> {
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let name = path.file_name().ok_or(error)?;
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let parent = parent.unwrap_or(Path::new(".")).canonicalize()?;
-            Ok(FoundFile { path: parent.join(name), stamp: None, is_given })
+            let path = directory_of(path).canonicalize()?.join(name);
+            Ok(FoundFile { path, stamp: None, is_given })
         }
         Err(error) => Err(error),
     }

@@ -13,7 +13,7 @@ use crate::files::FoundFile;
 use crate::insert::Inserter;
 use crate::read_state::{self, ReadState};
 use crate::reader::SessionReader;
-use clawutils::cli::{DialectArgs, open_file};
+use clawutils::cli::DialectArgs;
 use clawutils::exit::{self, Exit};
 use clawutils::index::{rows, words};
 use clawutils::input::Input;
@@ -110,7 +110,7 @@ pub fn update(
     let change = Transaction::new_unchecked(database, TransactionBehavior::Immediate)?;
     // If the file grows after this, its state is another one than that stored here, and the next update reads it again.
     let stamp = file.stamp_now()?;
-    let source = open_file(&file.path)?;
+    let source = Input::open(&file.path)?;
     let input = match DialectArgs::default().open(source.clone()) {
         Ok(input) => input,
         Err(error) if exit::status(&error) == Exit::Data && !file.is_given => {

@@ -12,7 +12,6 @@ use anyhow::Context;
 use clawutils::cli::Log;
 use clawutils::exit::{self, Exit, fail};
 use clawutils::input::Input;
-use clawutils::input::block::BLOCK;
 use clawutils::json::Object;
 use clawutils::json::write::Members;
 use std::collections::HashSet;
@@ -87,9 +86,8 @@ fn is_equal(a: &Input, b: &Input) -> anyhow::Result<bool> {
     if a.length != b.length {
         return Ok(false);
     }
-    for from in (0..a.length).step_by(BLOCK) {
-        let to = (from + BLOCK as u64).min(a.length);
-        if a.part(from, to)? != b.part(from, to)? {
+    for (one, other) in a.parts().zip(b.parts()) {
+        if one? != other? {
             return Ok(false);
         }
     }

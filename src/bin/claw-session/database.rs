@@ -2,7 +2,6 @@
 //! SQLite. The records of all sessions go to a temporary file, so that a large database needs no memory.
 
 use anyhow::Context;
-use clawutils::cli::open_file;
 use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
 use clawutils::input::lines::Lines;
@@ -33,7 +32,7 @@ pub struct DatabaseSession {
 /// Fails if it cannot be read.
 pub fn is_database(file: &Path) -> anyhow::Result<bool> {
     let mut begin = [0; MAGIC.len()];
-    let count = open_file(file)?.read_at(0, &mut begin)?;
+    let count = Input::open(file)?.read_at(0, &mut begin)?;
     Ok(&begin[..count] == MAGIC)
 }
 

@@ -5,7 +5,7 @@ use crate::imported::Imported;
 use crate::make::{append, checked, entry_of};
 use crate::place::{SessionPlace, clock};
 use anyhow::Context;
-use clawutils::cli::{DialectArgs, Output, open_file, read_file, report, walk_error};
+use clawutils::cli::{DialectArgs, Output, read_file, report, walk_error};
 use clawutils::dialect::looks::{self, Looks};
 use clawutils::dialect::{self, Choice};
 use clawutils::exit::{Exit, fail};
@@ -233,7 +233,7 @@ impl Import {
 
     /// Opens a file. With `--all`, returns `None` for one that is not a transcript of another program.
     fn open(&self, file: &Path) -> anyhow::Result<Option<Input>> {
-        let raw = open_file(file)?;
+        let raw = Input::open(file)?;
         if self.all.is_some() {
             let is_dialect =
                 self.dialect.from.is_some() || matches!(looks::of(&raw)?, Looks::Dialect(_));

@@ -3,7 +3,7 @@
 use crate::paths::print_line;
 use crate::place::SessionPlace;
 use anyhow::Context;
-use clawutils::cli::{Output, diagnostics, open_file, survive_file_limits};
+use clawutils::cli::{Output, diagnostics, survive_file_limits};
 use clawutils::exit::{Exit, fail, status};
 use clawutils::input::Input;
 use clawutils::new_file::NewFile;
@@ -132,7 +132,7 @@ impl Repair {
             let text = format!("cannot repair '{name}' in place: a repair wrote it; copy it first");
             return fail(Exit::Data, text);
         }
-        let (input, before) = (open_file(&path)?, meta(&path)?);
+        let (input, before) = (Input::open(&path)?, meta(&path)?);
         if input.length > MOST_BYTES {
             return fail(Exit::TooLarge, format!("cannot repair '{name}': it has more than 1 GiB"));
         }

@@ -3,9 +3,7 @@
 use crate::args::ShowArgs;
 use crate::file;
 use crate::notes::report_notes;
-use clawutils::cli::{
-    DialectArgs, Log, Operands, Output, open_file, progress, read_stdin, stdin_name,
-};
+use clawutils::cli::{DialectArgs, Log, Operands, Output, progress, read_stdin, stdin_name};
 use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
 use clawutils::show::ShowNotes;
@@ -50,7 +48,7 @@ fn open(args: &ShowArgs, files: &[PathBuf]) -> anyhow::Result<[(String, Input); 
     let is_stdin = |path: &Path| path.as_os_str() == "-";
     let read = |path: &Path, dialect: &DialectArgs| match is_stdin(path) {
         true => dialect.open(Input::memory(&stdin_name(), read_stdin()?)),
-        false => dialect.open(open_file(path)?),
+        false => dialect.open(Input::open(path)?),
     };
     // Only the name of a file, so that a page does not reveal the author's directories.
     let name = |path: &Path| match is_stdin(path) {

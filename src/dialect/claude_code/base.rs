@@ -11,9 +11,9 @@ use crate::finding::rules;
 use crate::input::Input;
 use crate::input::lines::Lines;
 use crate::input::origin::{Remark, SourcePlace};
-use anyhow::Context;
+use crate::new_file::directory_of;
 use std::borrow::Cow;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The type of the record.
@@ -44,10 +44,7 @@ impl Base {
             let remark = base.remark("cannot be found");
             return alone(Base::default(), Some(remark));
         };
-        let name = path.display().to_string();
-        let opened = File::open(&path).and_then(|file| Input::file(&name, file));
-        let session = opened.with_context(|| format!("cannot read '{name}'"))?;
-        let joined = Joined::of(&input.name, vec![session, input.clone()])?;
+        let joined = Joined::of(&input.name, vec![Input::open(&path)?, input.clone()])?;
         base.begin = joined.source.length - input.length;
         base.place.offset += base.begin;
         base.place.line += joined.files.last().map_or(0, |file| file.lines);
@@ -92,10 +89,7 @@ impl Base {
 /// Finds the file of a session beside that of a subagent, or above the directory of its subagents. Names of files are
 /// compared with the id, so that the text of a session never becomes a path.
 fn find(file: &Path, session: &str) -> Option<PathBuf> {
-    let directory = match file.parent()? {
-        own if own.as_os_str().is_empty() => Path::new("."),
-        own => own,
-    };
+    let directory = directory_of(file);
     let name = format!("{session}.jsonl");
     let within = |directory: &Path| {
         let paths = fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));

@@ -12,9 +12,9 @@ use crate::input::Input;
 use crate::input::lines::Lines;
 use crate::input::origin::{Remark, SourcePlace};
 use crate::json::Object;
-use anyhow::Context;
+use crate::new_file::directory_of;
 use std::borrow::Cow;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The maximum number of files that are read for one conversation.
@@ -54,9 +54,7 @@ impl History {
                 missing = Some(base.remark("cannot be found"));
                 break;
             };
-            let name = path.display().to_string();
-            let opened = File::open(&path).and_then(|file| Input::file(&name, file));
-            let file = opened.with_context(|| format!("cannot read '{name}'"))?;
+            let file = Input::open(&path)?;
             match base.end_in(&file)? {
                 Some(end) if end <= file.length => parts.push(file.prefix(end)),
                 _ => {
@@ -120,8 +118,7 @@ fn find(file: &Path, id: &str) -> Option<PathBuf> {
     if id.is_empty() || !id.bytes().all(is_id) {
         return None;
     }
-    let directory = file.parent()?;
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let directory = directory_of(file);
     search(directory, 0, id).or_else(|| {
         // sessions/YEAR/MONTH/DAY
         let is_number = |path: &&Path| {
