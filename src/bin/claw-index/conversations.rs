@@ -2,13 +2,10 @@
 
 use crate::values;
 use clawutils::cli::Log;
-use clawutils::input::Input;
 use clawutils::input::spool::Spool;
+use rusqlite::{Connection, Row};
 use std::env::temp_dir;
 use std::io::{self, Write};
-
-/// The number of bytes that are copied at once.
-const PART: u64 = 1024 * 1024;
 
 /// The conversations that are being written.
 pub struct Conversations<'o> {
@@ -27,6 +24,27 @@ impl<'o> Conversations<'o> {
         Conversations { out, database, log, skipped: 0 }
     }
 
+    /// Adds a conversation for each row of a query, with the id in the first column and the records that `write` writes.
+    ///
+    /// # Errors
+    /// As [`Conversations::add`].
+    pub fn each(
+        &mut self,
+        database: &Connection,
+        sql: &str,
+        mut write: impl FnMut(&str, &Row<'_>, &mut dyn Write) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut select = database.prepare(sql)?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            match values::text(row, 0) {
+                Ok(id) => self.add(&id, |out| write(&id, row, out))?,
+                Err(error) => self.skip(None, error.into())?,
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the conversation `id`, with the records that `write` writes. Leaves it out, with a diagnostic, if a value of it
     /// cannot be read.
     ///
@@ -38,17 +56,16 @@ impl<'o> Conversations<'o> {
         write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let mut records = Records(Spool::new(temp_dir()));
-        match write(&mut records) {
-            Ok(()) => self.copy(&records.0.finish(&self.database)?),
-            Err(error) => self.skip(Some(id), error),
+        if let Err(error) = write(&mut records) {
+            return self.skip(Some(id), error);
         }
+        let records = records.0.finish(&self.database)?;
+        records.parts().try_for_each(|part| Ok(self.out.write_all(&part?)?))
     }
 
-    /// Leaves out a conversation, whose id may be what is wrong with it, if the error is about a value.
-    ///
-    /// # Errors
-    /// Returns any other error.
-    pub fn skip(&mut self, id: Option<&str>, error: anyhow::Error) -> anyhow::Result<()> {
+    /// Leaves out a conversation, whose id may be what is wrong with it, if the error is about a value. Returns any other
+    /// error.
+    fn skip(&mut self, id: Option<&str>, error: anyhow::Error) -> anyhow::Result<()> {
         let Some(fault) = values::fault(&error) else { return Err(error) };
         let which = id.map_or("a conversation".to_owned(), |id| format!("conversation '{id}'"));
         self.log.note(&format!(
@@ -56,16 +73,6 @@ impl<'o> Conversations<'o> {
             self.database
         ));
         self.skipped += 1;
-        Ok(())
-    }
-
-    fn copy(&mut self, records: &Input) -> anyhow::Result<()> {
-        let mut from = 0;
-        while from < records.length {
-            let to = (from + PART).min(records.length);
-            self.out.write_all(&records.part(from, to)?)?;
-            from = to;
-        }
         Ok(())
     }
 }

@@ -14,7 +14,6 @@ mod records;
 mod threads;
 
 use crate::conversations::Conversations;
-use crate::values::text;
 use clawutils::dialect::time::of_text;
 use clawutils::json;
 use clawutils::json::write::Members;
@@ -78,36 +77,18 @@ pub fn write(
     let mut newer: HashSet<String> = HashSet::new();
     if tables.iter().any(|table| table == "threads") {
         let threads = Threads::new(database)?;
-        each(database, "SELECT id FROM threads ORDER BY id", out, |id, out| {
+        out.each(database, "SELECT id FROM threads ORDER BY id", |id, _, out| {
             newer.insert(id.to_owned());
             threads.write(id, out)
         })?;
     }
     let older = Older::new(database, tables)?;
-    each(database, "SELECT id FROM conversations ORDER BY id", out, |id, out| {
+    out.each(database, "SELECT id FROM conversations ORDER BY id", |id, _, out| {
         let messages = if newer.contains(id) { return Ok(()) } else { older.messages(id)? };
         let first = messages.iter().find_map(|it| it.turn.as_ref()?.time.clone());
         header(id, first, None, out)?;
         messages.iter().try_for_each(|message| message.write(out))
     })
-}
-
-/// Writes a conversation for each id that a query returns.
-fn each(
-    database: &Connection,
-    sql: &str,
-    out: &mut Conversations<'_>,
-    mut write: impl FnMut(&str, &mut dyn Write) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let mut select = database.prepare(sql)?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        match text(row, 0) {
-            Ok(id) => out.add(&id, |out| write(&id, out))?,
-            Err(error) => out.skip(None, error.into())?,
-        }
-    }
-    Ok(())
 }
 
 /// Returns a time in microseconds since 1970.

@@ -6,7 +6,7 @@
 //! archives have no events in the database, and are not read.
 
 use crate::conversations::Conversations;
-use crate::values::{text, text_or_null, unusable};
+use crate::values::{text_or_null, unusable};
 use clawutils::cli::{Log, report};
 use clawutils::dialect::{self, Choice, Dialect};
 use clawutils::input::Input;
@@ -35,23 +35,13 @@ pub fn write(
         .column_names()
         .any(|name| name == "event_zstd");
     let names = Names::new(database, tables)?;
-    let mut select =
-        database.prepare("SELECT DISTINCT session_id FROM transcript_events ORDER BY 1")?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        match text(row, 0) {
-            Ok(id) => {
-                let (log, place) = (out.log, format!("{} {id}", out.database));
-                out.add(&id, |out| {
-                    let events = events(database, &id, is_compressed)?;
-                    let translated = translated(events, &place, log)?;
-                    records(&translated, &id, names.of(&id)?.as_deref(), out)
-                })?;
-            }
-            Err(error) => out.skip(None, error.into())?,
-        }
-    }
-    Ok(())
+    let (log, file) = (out.log, out.database.clone());
+    let sql = "SELECT DISTINCT session_id FROM transcript_events ORDER BY 1";
+    out.each(database, sql, |id, _, out| {
+        let events = events(database, id, is_compressed)?;
+        let translated = translated(events, &format!("{file} {id}"), log)?;
+        records(&translated, id, names.of(id)?.as_deref(), out)
+    })
 }
 
 /// Where the names of sessions are.

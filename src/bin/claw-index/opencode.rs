@@ -32,17 +32,9 @@ struct Message {
 
 /// Writes the records of all sessions. Each begins with a `session` record.
 pub fn write(database: &Connection, out: &mut Conversations<'_>) -> anyhow::Result<()> {
-    let columns =
-        "SELECT id, parent_id, directory, title, version, time_created, revert FROM session";
-    let mut select = database.prepare(&format!("{columns} ORDER BY time_created, id"))?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        match text(row, 0) {
-            Ok(id) => out.add(&id, |out| session(database, &id, row, out))?,
-            Err(error) => out.skip(None, error.into())?,
-        }
-    }
-    Ok(())
+    let sql = "SELECT id, parent_id, directory, title, version, time_created, revert FROM session \
+        ORDER BY time_created, id";
+    out.each(database, sql, |id, row, out| session(database, id, row, out))
 }
 
 /// Writes a session: its header, its label, and its messages.
