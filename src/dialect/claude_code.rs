@@ -332,19 +332,11 @@ impl Project {
         for (index, node) in order.iter().copied().enumerate() {
             match kind(node).role {
                 // Attachments of a prompt are sent before it.
-                Role::Prompt
-                    if order
-                        .get(index + 1)
-                        .is_some_and(|it| kind(*it).role == Role::Attachment) =>
-                {
-                    let count = order[index + 1..]
-                        .iter()
-                        .take_while(|it| kind(**it).role == Role::Attachment)
-                        .count();
-                    steps
-                        .extend(order[index + 1..=index + count].iter().copied().map(Step::Record));
-                    done.extend(order[index + 1..=index + count].iter().copied());
-                    steps.push(Step::Record(node));
+                Role::Prompt => {
+                    let is_attached = |it: &Node| kind(*it).role == Role::Attachment;
+                    let after = order[index + 1..].iter().copied().take_while(is_attached);
+                    steps.extend(after.clone().chain([node]).map(Step::Record));
+                    done.extend(after);
                 }
                 Role::Assistant if kind(node).reply > 0 => {
                     let (blocks, results) = std::mem::take(&mut replies[kind(node).reply as usize]);
