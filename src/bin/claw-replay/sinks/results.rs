@@ -51,26 +51,16 @@ pub fn results(report: &Report, strict: bool) -> Vec<TestResult<'_>> {
         Status::Passed | Status::Failed => Verdict::Passed,
         Status::Unreadable => Verdict::Skipped,
     };
-    vec![TestResult {
-        name: Cow::Borrowed(&report.path),
-        case: "",
-        verdict,
-        message: report.message.as_deref().unwrap_or_default(),
-        line: None,
-        detail: None,
-    }]
+    vec![without_case(&report.path, verdict, report.message.as_deref().unwrap_or_default())]
 }
 
 /// Returns the result that stands for the transcripts that a stopped run did not examine.
 pub fn not_examined() -> TestResult<'static> {
-    TestResult {
-        name: Cow::Borrowed("further transcripts"),
-        case: "",
-        verdict: Verdict::Skipped,
-        message: STOPPED,
-        line: None,
-        detail: None,
-    }
+    without_case("further transcripts", Verdict::Skipped, STOPPED)
+}
+
+fn without_case<'r>(name: &'r str, verdict: Verdict, message: &'r str) -> TestResult<'r> {
+    TestResult { name: name.into(), case: "", verdict, message, line: None, detail: None }
 }
 
 fn of_case<'r>(report: &'r Report, case: &'r Case) -> TestResult<'r> {
