@@ -135,7 +135,7 @@ pub fn optimum(steps: &[Step], terms: &Terms) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usage::Prices;
+    use crate::usage::prices::Prices;
 
     const PRICES: Prices = Prices {
         input: Some(3.0),

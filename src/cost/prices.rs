@@ -2,7 +2,8 @@
 
 use crate::estimate::Model;
 use crate::exit::{Exit, fail};
-use crate::usage::{Counts, Prices};
+use crate::usage::Counts;
+use crate::usage::prices::Prices;
 
 /// The prices of all models. A model in neither source has no known price, which is different from a price of zero.
 #[derive(Clone, Debug, Default)]

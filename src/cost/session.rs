@@ -10,7 +10,8 @@
 //! - Shortening costs nothing but the prefix from the first shortened result on.
 
 use super::rent::{AfterCut, Rates};
-use crate::usage::{Counts, Prices};
+use crate::usage::Counts;
+use crate::usage::prices::Prices;
 
 /// The newest replies whose results are not shortened, as in OpenClaw.
 const PROTECTED_REPLIES: usize = 3;

@@ -13,7 +13,7 @@ use super::images::ImageRule;
 pub use super::names::is_same;
 use super::names::{bare, released};
 use super::table::{Columns, Row};
-use crate::usage::Prices;
+use crate::usage::prices::Prices;
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 

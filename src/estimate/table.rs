@@ -2,7 +2,7 @@
 
 use super::images::ImageRule;
 use super::{Family, names};
-use crate::usage::{LongPrices, Prices};
+use crate::usage::prices::{LongPrices, Prices};
 
 /// A row.
 #[derive(Clone, Debug, PartialEq)]

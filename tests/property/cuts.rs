@@ -6,7 +6,7 @@ use super::any::Law;
 use super::choices::Choices;
 use clawutils::cost::policy::{Policy, Window, optimum};
 use clawutils::cost::session::{Keep, Step, Terms};
-use clawutils::usage::Prices;
+use clawutils::usage::prices::Prices;
 
 /// Returns a number that is small more often than it is large.
 fn size(choices: &mut Choices, most: usize) -> u64 {

@@ -17,7 +17,8 @@ use clawutils::estimate::{Budget, Estimate, Method, Request, exact, report};
 use clawutils::exit::{self, Exit};
 use clawutils::messages::Message;
 use clawutils::provider::cache::CacheChoice;
-use clawutils::usage::{Counts, Prices};
+use clawutils::usage::Counts;
+use clawutils::usage::prices::Prices;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

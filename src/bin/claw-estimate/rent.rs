@@ -10,7 +10,7 @@ use clawutils::estimate::{Budget, Gauge, Request};
 use clawutils::messages::Message;
 use clawutils::provider::cache::CacheChoice;
 use clawutils::record::content::Role;
-use clawutils::usage::hour_write;
+use clawutils::usage::prices::hour_write;
 
 /// The cost of reading the old part since the last cut, and that of a cut whatever it covers, in the currency of the prices.
 #[derive(Clone, Copy, Debug)]

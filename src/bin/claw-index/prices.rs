@@ -1,7 +1,7 @@
 //! Keeps the prices of the models in the index.
 
 use clawutils::cost::PriceList;
-use clawutils::usage::hour_write;
+use clawutils::usage::prices::hour_write;
 use rusqlite::{Connection, params};
 
 /// Adds a model whose prices [`refresh`] then sets.

@@ -8,7 +8,7 @@ use clawutils::json::write::Members;
 use clawutils::messages::Message;
 use clawutils::record::content::Role;
 use clawutils::truncate::aged;
-use clawutils::usage::Prices;
+use clawutils::usage::prices::Prices;
 
 /// The session as a series of requests, which is made while the messages are read.
 #[derive(Debug, Default)]
