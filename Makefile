@@ -17,6 +17,7 @@
 # make tarball    make an archive of static programs; MACHINE=aarch64 makes that of another processor
 # make shells     run the tests of the scripts with other shells and the tools of busybox
 # make portable   check that the code compiles for other systems
+# make systems    run the checks on other systems: macOS, FreeBSD, Spark, ARM and a minimal Debian with make check; 30 minutes
 # make audit      check licences, sources, duplicates and advisories of all dependencies
 # make release    check that everything is ready for a release, and make all packages, without publishing them
 
@@ -106,6 +107,9 @@ shells:
 portable:
 	sh scripts/dev/portable
 
+systems:
+	sh scripts/dev/systems
+
 audit:
 	$(CARGO) deny --all-features check
 
@@ -142,4 +146,4 @@ check-full:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
 .PHONY: build demo check recall llama bench pictures html fuzz install install-files uninstall check-full completions source tarball \
-	deb formula shells portable audit release
+	deb formula shells portable systems audit release
