@@ -1,6 +1,7 @@
 //! Runs `claw-show` for a site: finds the transcripts, and updates the pages.
 
 use crate::args::ShowArgs;
+use crate::file;
 use anyhow::Context;
 use clawutils::cli::{Log, diagnostics, read_file, survive_file_limits, walk_error};
 use clawutils::exit::{Exit, fail};
@@ -17,16 +18,19 @@ use walkdir::WalkDir;
 /// Returns true if the output is a site: the name is that of a directory, or has no extension; or an operand is a
 /// directory.
 pub fn is_wanted(output: &Path, format: Option<Format>, operands: &[PathBuf]) -> bool {
-    let name = output.as_os_str().to_string_lossy();
-    let is_directory = name.ends_with('/') || output.is_dir();
     let has_directory = operands.iter().any(|path| path.is_dir());
-    is_directory || has_directory || (format.is_none() && output.extension().is_none())
+    is_directory(output) || has_directory || (format.is_none() && output.extension().is_none())
+}
+
+/// Returns true if the output is a directory, or named like one.
+fn is_directory(output: &Path) -> bool {
+    output.is_dir() || output.as_os_str().to_string_lossy().ends_with('/')
 }
 
 /// Updates the site in `directory` from the transcripts in `operands`.
 ///
 /// # Errors
-/// Fails with 2 if options cannot be combined, there is no operand, or the directory holds other files; with the status
+/// Fails with 2 if options cannot be combined, there is no operand, the name is that of a page, or the directory holds other files; with the status
 /// of the first source that cannot be read, after all others were read; 74, 75 or 77 if the site cannot be written.
 pub fn run(
     args: &ShowArgs,
@@ -36,6 +40,10 @@ pub fn run(
     log: Log,
 ) -> anyhow::Result<Exit> {
     let refuse = |what: &str| fail(Exit::Usage, format!("cannot make a site {what}"));
+    if !is_directory(directory) && file::format(directory).is_ok() {
+        let name = directory.display();
+        return refuse(&format!("in '{name}', which is the name of a page; name a directory"));
+    }
     if args.format.is_some_and(|format| format != Format::Html) {
         return refuse("in another format than html; omit --format");
     }

@@ -289,6 +289,7 @@ fn audit_42_nothing_but_the_site_is_written() {
         (&["--output", "x/", "--turn", "1", "all"], "cannot make a site of some turns"),
         (&["--output", "x/"], "cannot make a site of standard input"),
         (&["--output", "x/", "-"], "cannot make a site of standard input"),
+        (&["--output", "x.html", "all"], "in 'x.html', which is the name of a page"),
         (&["--output", "x/y/z", "all"], "cannot write 'x/y/z'"),
     ] {
         let run = sandbox.cmd("claw-show").args(args).assert().failure();
