@@ -66,10 +66,10 @@ impl<'o> Conversations<'o> {
     /// Leaves out a conversation, whose id may be what is wrong with it, if the error is about a value. Returns any other
     /// error.
     fn skip(&mut self, id: Option<&str>, error: anyhow::Error) -> anyhow::Result<()> {
-        let Some(fault) = values::fault(&error) else { return Err(error) };
+        let Some(problem) = values::problem(&error) else { return Err(error) };
         let which = id.map_or("a conversation".to_owned(), |id| format!("conversation '{id}'"));
         self.log.note(&format!(
-            "left out {which} of '{}': {fault}; correct the value with sqlite3, and import the database again",
+            "left out {which} of '{}': {problem}; correct the value with sqlite3, and import the database again",
             self.database
         ));
         self.skipped += 1;

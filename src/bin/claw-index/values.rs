@@ -56,7 +56,7 @@ pub fn unusable(index: usize, column: &str, value: ValueRef<'_>) -> Error {
 
 /// Returns what is wrong with the value that an error is about, or `None` if it is about something else.
 #[must_use]
-pub fn fault(error: &anyhow::Error) -> Option<String> {
+pub fn problem(error: &anyhow::Error) -> Option<String> {
     let (column, kind) = match error.downcast_ref::<Error>()? {
         Error::InvalidColumnType(_, name, kind) => (format!("column '{name}'"), *kind),
         Error::FromSqlConversionFailure(index, kind, _) => (format!("column {}", index + 1), *kind),
