@@ -87,14 +87,30 @@ pub enum OtherRow {
     Session(SessionRow),
     /// A new label of the session.
     Label(String),
-    /// A compaction.
-    Compaction(CompactionRow),
-    /// A checkpoint.
-    Checkpoint(CheckpointRow),
-    /// A failed call to the provider.
-    Failure(FailureRow),
+    /// A compaction, a checkpoint or a failed call to the provider: a row of the table of its type.
+    Row(TableRow),
     /// A retraction of the record with this id.
     Retraction(String),
+}
+
+/// A row for a record in the table of its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableRow {
+    /// The name of the table.
+    pub table: &'static str,
+    /// The columns after those that say where and when the record was written, in the order of the table.
+    pub columns: Vec<Column>,
+}
+
+/// The value of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// A text, or null.
+    Text(Option<String>),
+    /// A number, or null.
+    Number(Option<u64>),
+    /// True or false.
+    Flag(bool),
 }
 
 /// The header of a session.
@@ -112,61 +128,6 @@ pub struct SessionRow {
     pub dialect: Option<String>,
     /// The id of the session that this one was copied from.
     pub parent: Option<String>,
-}
-
-/// A compaction.
-#[derive(Clone, Debug)]
-pub struct CompactionRow {
-    /// The summary.
-    pub summary: String,
-    /// The id of the first kept record.
-    pub first_kept: String,
-    /// The estimated tokens of the request before the compaction.
-    pub before: Option<u64>,
-    /// The estimated tokens of the request after it.
-    pub after: Option<u64>,
-    /// The source of the summary.
-    pub strategy: Option<String>,
-    /// The model that wrote the summary.
-    pub model: Option<String>,
-    /// True if the summary is a placeholder or continues one.
-    pub needs_retry: bool,
-    /// The id of the compaction that this one replaces.
-    pub retry_of: Option<String>,
-}
-
-/// A checkpoint. Lists are JSON.
-#[derive(Clone, Debug)]
-pub struct CheckpointRow {
-    /// The summary.
-    pub summary: String,
-    /// The number of tokens in the request at that time.
-    pub tokens: Option<u64>,
-    /// The number of messages in the request at that time.
-    pub messages: Option<u64>,
-    /// The list of topics.
-    pub topics: Option<String>,
-    /// The list of decisions.
-    pub decisions: Option<String>,
-    /// The list of questions.
-    pub questions: Option<String>,
-    /// The model that wrote it.
-    pub generated_by: Option<String>,
-    /// The id of the last message that it covers.
-    pub covers_up_to: Option<String>,
-}
-
-/// A failed call to the provider.
-#[derive(Clone, Debug)]
-pub struct FailureRow {
-    /// The failure class.
-    pub class: String,
-    /// The HTTP status.
-    pub status: Option<u64>,
-    /// The model.
-    pub model: Option<String>,
-    /// The provider's message.
-    pub message: String,
 }
 
 impl MessageRow<'_> {
@@ -402,41 +363,52 @@ fn usage(record: &Record<'_>, object: &Object<'_>) -> Option<UsageRow> {
 }
 
 fn other(record: &Record<'_>, object: &Object<'_>) -> Option<OtherRow> {
-    let text = |name: &str| string(object, name);
-    Some(match &record.body {
-        Body::Session => OtherRow::Session(session(object)),
-        Body::Label => OtherRow::Label(text("label")?),
+    let string = |name: &str| string(object, name);
+    let text = |name: &str| Column::Text(string(name));
+    let list = |name: &str| Column::Text(object.get(name).map(str::to_owned));
+    let number = |name: &str| Column::Number(object.number(name));
+    let or_else = |name: &str, other: &str| Column::Text(string(name).or(Some(other.to_owned())));
+    let (table, columns) = match &record.body {
+        Body::Session => return Some(OtherRow::Session(session(object))),
+        Body::Label => return string("label").map(OtherRow::Label),
+        Body::Retract { target } => return Some(OtherRow::Retraction(target.clone())),
         Body::Compaction { summary, first_kept, retry_of, .. } => {
-            OtherRow::Compaction(CompactionRow {
-                summary: summary.text.clone(),
-                first_kept: first_kept.clone(),
-                before: object.number("tokens_before"),
-                after: object.number("tokens_after"),
-                strategy: text("strategy"),
-                model: text("model"),
-                needs_retry: summary.needs_retry,
-                retry_of: retry_of.clone(),
-            })
+            let strategy = object.string("strategy");
+            let columns = vec![
+                Column::Text(Some(summary.text.clone())),
+                Column::Text(Some(first_kept.clone())),
+                number("tokens_before"),
+                number("tokens_after"),
+                Column::Flag(strategy.as_deref() == Some("checkpoint")),
+                text("strategy"),
+                text("model"),
+                Column::Flag(summary.needs_retry),
+                Column::Text(retry_of.clone()),
+                Column::Flag(false),
+            ];
+            ("compactions", columns)
         }
-        Body::Checkpoint(_) => OtherRow::Checkpoint(CheckpointRow {
-            summary: text("summary").unwrap_or_default(),
-            tokens: object.number("tokens_at_checkpoint"),
-            messages: object.number("message_count_at_checkpoint"),
-            topics: object.get("topics").map(str::to_owned),
-            decisions: object.get("key_decisions").map(str::to_owned),
-            questions: object.get("open_questions").map(str::to_owned),
-            generated_by: text("generated_by"),
-            covers_up_to: text("covers_up_to"),
-        }),
-        Body::Error => OtherRow::Failure(FailureRow {
-            class: text("class").unwrap_or_else(|| "unknown".to_owned()),
-            status: object.number("status"),
-            model: text("model"),
-            message: text("message").unwrap_or_default(),
-        }),
-        Body::Retract { target } => OtherRow::Retraction(target.clone()),
+        Body::Checkpoint(_) => {
+            let columns = vec![
+                or_else("summary", ""),
+                number("tokens_at_checkpoint"),
+                number("message_count_at_checkpoint"),
+                list("topics"),
+                list("key_decisions"),
+                list("open_questions"),
+                text("generated_by"),
+                text("covers_up_to"),
+                Column::Flag(false),
+            ];
+            ("checkpoints", columns)
+        }
+        Body::Error => {
+            let (class, message) = (or_else("class", "unknown"), or_else("message", ""));
+            ("errors", vec![class, number("status"), text("model"), message])
+        }
         _ => return None,
-    })
+    };
+    Some(OtherRow::Row(TableRow { table, columns }))
 }
 
 fn session(object: &Object<'_>) -> SessionRow {
@@ -516,7 +488,8 @@ mod tests {
             ),
             (r#"{"type":"label","label":"x"}"#, |row| matches!(row, OtherRow::Label(_))),
             (r#"{"type":"error","class":"auth","status":401,"message":"no"}"#, |row| {
-                matches!(row, OtherRow::Failure(FailureRow { status: Some(401), .. }))
+                matches!(row, OtherRow::Row(TableRow { table: "errors", columns })
+                    if columns[1] == Column::Number(Some(401)))
             }),
             (
                 r#"{"type":"session","id":"s","created":"1970-01-01T00:00:02Z","source":{"dialect":"codex"}}"#,

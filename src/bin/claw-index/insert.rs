@@ -6,30 +6,29 @@ use crate::retract;
 use crate::session::{Session, Turn, rows_of};
 use clawutils::compact::details::Access;
 use clawutils::finding::Finding;
-use clawutils::index::rows::{
-    CheckpointRow, CompactionRow, FailureRow, MessageRow, PROGRAM, UsageRow,
-};
+use clawutils::index::rows::{Column, MessageRow, PROGRAM, TableRow, UsageRow};
 use clawutils::usage::Counts;
-use rusqlite::{Connection, OptionalExtension, Statement, params};
-use std::collections::HashSet;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Statement, ToSql, params};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
-/// The prepared statements.
+const WRITE_TURN: &str = "INSERT INTO turns VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (row) DO \
+    UPDATE SET ended_at = ?5, message_count = ?6, tool_call_count = ?7, tokens = ?8";
+const ADD_TEXT: &str = "INSERT INTO messages_fts (rowid, text) VALUES (?, ?)";
+const OPEN_CALL: &str = "SELECT row FROM tool_calls WHERE session_key = ? AND tool_call_id = ? \
+    AND result_row IS NULL ORDER BY row DESC LIMIT 1";
+const ADD_RESULT: &str = "UPDATE tool_calls SET ended_at = ?2, is_error = ?3, result_bytes = ?4, \
+    result_row = ?5 WHERE row = ?1";
+const WRITE_SESSION: &str = "UPDATE sessions SET id = ?2, header_key = ?3, label = ?4, dialect = ?5, parent = ?6, \
+    created_at = ?7, updated_at = ?8, model = ?9, message_count = ?10, turn_count = ?11, \
+    compaction_count = ?12, total_tokens = ?13, has_header = ?14 WHERE key = ?1";
+
+/// The statements that write rows.
 pub struct Inserter<'c> {
     database: &'c Connection,
-    message: Statement<'c>,
-    text: Statement<'c>,
-    turn: Statement<'c>,
-    call: Statement<'c>,
-    open_call: Statement<'c>,
-    result: Statement<'c>,
-    file: Statement<'c>,
-    usage: Statement<'c>,
-    price: Statement<'c>,
-    compaction: Statement<'c>,
-    checkpoint: Statement<'c>,
-    failure: Statement<'c>,
-    finding: Statement<'c>,
-    session: Statement<'c>,
+    /// The statements that were prepared: by their SQL or, for those that insert a whole row, by the table.
+    statements: HashMap<&'static str, Statement<'c>>,
 }
 
 /// The id, place and time of a record.
@@ -46,42 +45,34 @@ pub struct RecordPlace<'r> {
 }
 
 impl<'c> Inserter<'c> {
-    /// Prepares the statements.
-    pub fn new(database: &'c Connection) -> rusqlite::Result<Inserter<'c>> {
-        let insert = |table: &str, columns: usize| {
-            let values = vec!["?"; columns].join(", ");
-            database.prepare(&format!("INSERT OR REPLACE INTO {table} VALUES ({values})"))
-        };
-        Ok(Inserter {
-            message: insert("messages", 21)?,
-            text: database.prepare("INSERT INTO messages_fts (rowid, text) VALUES (?, ?)")?,
-            turn: database.prepare(
-                "INSERT INTO turns VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (row) DO \
-                UPDATE SET ended_at = ?5, message_count = ?6, tool_call_count = ?7, tokens = ?8",
-            )?,
-            call: insert("tool_calls", 11)?,
-            open_call: database.prepare(
-                "SELECT row FROM tool_calls WHERE session_key = ? AND tool_call_id = ? \
-                AND result_row IS NULL ORDER BY row DESC LIMIT 1",
-            )?,
-            result: database.prepare(
-                "UPDATE tool_calls SET ended_at = ?2, is_error = ?3, result_bytes = ?4, \
-                result_row = ?5 WHERE row = ?1",
-            )?,
-            file: insert("files", 5)?,
-            usage: insert("usage", 13)?,
-            price: database.prepare(prices::ADD)?,
-            compaction: insert("compactions", 15)?,
-            checkpoint: insert("checkpoints", 14)?,
-            failure: insert("errors", 9)?,
-            finding: insert("findings", 8)?,
-            session: database.prepare(
-                "UPDATE sessions SET id = ?2, header_key = ?3, label = ?4, dialect = ?5, \
-                parent = ?6, created_at = ?7, updated_at = ?8, model = ?9, message_count = ?10, \
-                turn_count = ?11, compaction_count = ?12, total_tokens = ?13, has_header = ?14 WHERE key = ?1",
-            )?,
-            database,
+    /// Returns an inserter, which prepares each statement when it is first used.
+    pub fn new(database: &'c Connection) -> Inserter<'c> {
+        Inserter { database, statements: HashMap::new() }
+    }
+
+    /// Returns the prepared statement `name`, whose SQL `sql` returns.
+    fn statement(
+        &mut self,
+        name: &'static str,
+        sql: impl FnOnce() -> String,
+    ) -> rusqlite::Result<&mut Statement<'c>> {
+        Ok(match self.statements.entry(name) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(self.database.prepare(&sql())?),
         })
+    }
+
+    fn execute(&mut self, sql: &'static str, values: &[&dyn ToSql]) -> rusqlite::Result<()> {
+        self.statement(sql, || sql.to_owned())?.execute(values).map(drop)
+    }
+
+    /// Inserts a row, or replaces it.
+    fn insert(&mut self, table: &'static str, values: &[&dyn ToSql]) -> rusqlite::Result<()> {
+        let sql = || {
+            let values = vec!["?"; values.len()].join(", ");
+            format!("INSERT OR REPLACE INTO {table} VALUES ({values})")
+        };
+        self.statement(table, sql)?.execute(values).map(drop)
     }
 
     /// Writes the current turn, and begins the next one, whose first message is the next row.
@@ -101,7 +92,8 @@ impl<'c> Inserter<'c> {
         let Turn { row, turn, started, ended, messages, calls, tokens } = session.turn;
         if turn > 0 {
             let key = &session.key;
-            self.turn.execute(params![row, key, turn, started, ended, messages, calls, tokens])?;
+            let values = params![row, key, turn, started, ended, messages, calls, tokens];
+            self.execute(WRITE_TURN, values)?;
         }
         Ok(())
     }
@@ -117,7 +109,7 @@ impl<'c> Inserter<'c> {
     ) -> rusqlite::Result<()> {
         let row = session.take();
         let tokens = |count: Option<u64>| count.map(u64::cast_signed);
-        self.message.execute(params![
+        let values = params![
             row,
             session.key,
             place.id,
@@ -139,7 +131,8 @@ impl<'c> Inserter<'c> {
             message.tool_input,
             message.tool_result,
             message.raw,
-        ])?;
+        ];
+        self.insert("messages", values)?;
         // What a program added is not a message of the conversation, and no search finds it.
         if message.role == PROGRAM {
             return Ok(());
@@ -163,7 +156,7 @@ impl<'c> Inserter<'c> {
     /// Adds the waiting texts to the full-text index.
     fn texts(&mut self, session: &mut Session) -> rusqlite::Result<()> {
         for (row, text) in session.texts.take() {
-            self.text.execute(params![row, text])?;
+            self.execute(ADD_TEXT, params![row, text])?;
         }
         Ok(())
     }
@@ -180,11 +173,11 @@ impl<'c> Inserter<'c> {
         let name = message.tool_name.as_deref().unwrap_or_default();
         let length = message.tool_input.as_ref().map_or(0, |input| input.len()) as i64;
         let time = place.timestamp;
-        self.call
-            .execute(params![row, key, turn, id, name, time, null, null, length, null, null])?;
+        let values = params![row, key, turn, id, name, time, null, null, length, null, null];
+        self.insert("tool_calls", values)?;
         if let Some(file) = message.file() {
             let access = if file.access == Access::Read { "read" } else { "write" };
-            self.file.execute(params![row, key, turn, file.path, access])?;
+            self.insert("files", params![row, key, turn, file.path, access])?;
         }
         session.turn.calls += 1;
         session.open.entry(id.to_owned()).or_default().push(row);
@@ -201,13 +194,12 @@ impl<'c> Inserter<'c> {
     ) -> rusqlite::Result<()> {
         let mut call = session.open.get_mut(id).and_then(Vec::pop);
         if call.is_none() && session.is_continued {
-            let found = self.open_call.query_row(params![session.key, id], |row| row.get(0));
-            call = found.optional()?;
+            let select = self.statement(OPEN_CALL, || OPEN_CALL.to_owned())?;
+            call = select.query_row([&session.key, id], |row| row.get(0)).optional()?;
         }
         let Some(call) = call else { return Ok(()) };
         let length = message.tool_result.as_ref().map_or(0, |text| text.len()) as i64;
-        self.result.execute(params![call, place.timestamp, message.is_error, length, row])?;
-        Ok(())
+        self.execute(ADD_RESULT, params![call, place.timestamp, message.is_error, length, row])
     }
 
     /// Adds the tokens of a call to a provider. `own` is the number of the record's first row.
@@ -233,7 +225,7 @@ impl<'c> Inserter<'c> {
         usage: &UsageRow,
     ) -> rusqlite::Result<()> {
         let Counts { input, cache_read, cache_write, cache_write_1h, output } = usage.counts;
-        self.usage.execute(params![
+        let values = params![
             row,
             session.key,
             turn,
@@ -247,9 +239,9 @@ impl<'c> Inserter<'c> {
             number(cache_write),
             number(output),
             number(cache_write_1h),
-        ])?;
-        self.price.execute([&usage.model])?;
-        Ok(())
+        ];
+        self.insert("usage", values)?;
+        self.execute(prices::ADD, params![usage.model])
     }
 
     /// Writes the calls that are not part of the conversation. Their row numbers count down from the highest number
@@ -271,82 +263,24 @@ impl<'c> Inserter<'c> {
         Ok(())
     }
 
-    /// Adds a compaction.
-    pub fn compaction(
+    /// Adds the row of a compaction, a checkpoint, a failed call to a provider or a retraction.
+    pub fn row(
         &mut self,
         session: &mut Session,
         place: &RecordPlace<'_>,
-        row: &CompactionRow,
+        row: TableRow,
     ) -> rusqlite::Result<()> {
-        let strategy = row.strategy.as_deref();
-        let own = session.take();
-        self.compaction.execute(params![
-            own,
-            session.key,
-            place.id,
-            session.turn.turn,
-            place.timestamp,
-            row.summary,
-            row.first_kept,
-            row.before.map(u64::cast_signed),
-            row.after.map(u64::cast_signed),
-            strategy == Some("checkpoint"),
-            strategy,
-            row.model,
-            row.needs_retry,
-            row.retry_of,
-            false,
-        ])?;
-        session.compactions += 1;
-        Ok(())
-    }
-
-    /// Adds a checkpoint.
-    pub fn checkpoint(
-        &mut self,
-        session: &mut Session,
-        place: &RecordPlace<'_>,
-        row: &CheckpointRow,
-    ) -> rusqlite::Result<()> {
-        let own = session.take();
-        self.checkpoint.execute(params![
-            own,
-            session.key,
-            place.id,
-            session.turn.turn,
-            place.timestamp,
-            row.summary,
-            row.tokens.map(u64::cast_signed),
-            row.messages.map(u64::cast_signed),
-            row.topics,
-            row.decisions,
-            row.questions,
-            row.generated_by,
-            row.covers_up_to,
-            false,
-        ])?;
-        Ok(())
-    }
-
-    /// Adds a failed call to a provider.
-    pub fn failure(
-        &mut self,
-        session: &mut Session,
-        place: &RecordPlace<'_>,
-        row: &FailureRow,
-    ) -> rusqlite::Result<()> {
-        let own = session.take();
-        self.failure.execute(params![
-            own,
-            session.key,
-            place.id,
-            session.turn.turn,
-            place.timestamp,
-            row.class,
-            row.status.map(u64::cast_signed),
-            row.model,
-            row.message,
-        ])?;
+        let columns = row.columns.into_iter().map(|column| match column {
+            Column::Text(text) => Value::from(text),
+            Column::Number(number) => Value::from(number.map(u64::cast_signed)),
+            Column::Flag(is_set) => Value::from(is_set),
+        });
+        let columns: Vec<Value> = columns.collect();
+        let (own, turn) = (session.take(), session.turn.turn);
+        let mut values = params![own, session.key, place.id, turn, place.timestamp].to_vec();
+        values.extend(columns.iter().map(|column| column as &dyn ToSql));
+        self.insert(row.table, &values)?;
+        session.compactions += i64::from(row.table == "compactions");
         Ok(())
     }
 
@@ -355,15 +289,11 @@ impl<'c> Inserter<'c> {
         &mut self,
         session: &mut Session,
         place: &RecordPlace<'_>,
-        target: &str,
+        target: String,
     ) -> rusqlite::Result<()> {
-        retract::mark(self.database, session, target, true)?;
-        let own = session.take();
-        let (key, turn, time) = (&session.key, session.turn.turn, place.timestamp);
-        self.database
-            .prepare("INSERT INTO retractions VALUES (?, ?, ?, ?, ?, ?, ?)")?
-            .execute(params![own, key, place.id, turn, time, target, false])?;
-        Ok(())
+        retract::mark(self.database, session, &target, true)?;
+        let columns = vec![Column::Text(Some(target)), Column::Flag(false)];
+        self.row(session, place, TableRow { table: "retractions", columns })
     }
 
     /// Deletes the findings about a session.
@@ -376,7 +306,7 @@ impl<'c> Inserter<'c> {
     /// Adds a finding.
     pub fn finding(&mut self, session: &mut Session, finding: &Finding) -> rusqlite::Result<()> {
         session.findings += 1;
-        self.finding.execute(params![
+        let values = params![
             session.key,
             session.findings,
             finding.rule.name,
@@ -385,15 +315,15 @@ impl<'c> Inserter<'c> {
             finding.place.offset.cast_signed(),
             finding.place.length.cast_signed(),
             finding.message,
-        ])?;
-        Ok(())
+        ];
+        self.insert("findings", values)
     }
 
     /// Writes the waiting texts, the current turn and the row of the session.
     pub fn finish(&mut self, session: &mut Session) -> rusqlite::Result<()> {
         self.texts(session)?;
         self.write_turn(session)?;
-        self.session.execute(params![
+        let values = params![
             session.key,
             session.id,
             session.header_key,
@@ -408,8 +338,8 @@ impl<'c> Inserter<'c> {
             session.compactions,
             session.tokens,
             session.has_header,
-        ])?;
-        Ok(())
+        ];
+        self.execute(WRITE_SESSION, values)
     }
 }
 

@@ -165,10 +165,8 @@ impl<'s, 'c> SessionReader<'s, 'c> {
         match other {
             OtherRow::Session(header) => session.header(header),
             OtherRow::Label(label) => session.label = Some(label),
-            OtherRow::Compaction(row) => inserter.compaction(session, place, &row)?,
-            OtherRow::Checkpoint(row) => inserter.checkpoint(session, place, &row)?,
-            OtherRow::Failure(row) => inserter.failure(session, place, &row)?,
-            OtherRow::Retraction(target) => inserter.retraction(session, place, &target)?,
+            OtherRow::Row(row) => inserter.row(session, place, row)?,
+            OtherRow::Retraction(target) => inserter.retraction(session, place, target)?,
         }
         Ok(())
     }

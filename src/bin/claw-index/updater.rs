@@ -100,7 +100,7 @@ impl Updater {
         files.errors.iter().for_each(&mut note);
         let database = &self.database;
         let known = read_state::states(database, files)?;
-        let mut inserter = Inserter::new(database)?;
+        let mut inserter = Inserter::new(database);
         let (mut totals, done) = (Totals::default(), Arc::new(AtomicUsize::new(0)));
         let (all, counter) = (files.found.len(), done.clone());
         let progress = move || Some(format!("{} of {all} files", counter.load(Ordering::Relaxed)));
