@@ -5,7 +5,6 @@ use crate::insert::{Inserter, RecordPlace};
 use crate::read_state::ReadState;
 use crate::session::Session;
 use clawutils::exit::{Exit, fail};
-use clawutils::finding::Finding;
 use clawutils::index::rows::{OtherRow, Rows};
 use clawutils::input::Input;
 use clawutils::input::lines::Lines;
@@ -25,30 +24,27 @@ pub struct SessionReader<'s, 'c> {
     inserter: &'s mut Inserter<'c>,
     session: Session,
     turns: Turns,
-    /// The calls in a transcript of another program.
-    calls: Option<SourceCalls>,
+    input: &'s Input,
+    redact: Option<&'s Patterns>,
 }
 
 impl<'s, 'c> SessionReader<'s, 'c> {
-    /// Begins a session, or continues it from `state`.
+    /// Begins the session of `input`, or continues it from `state`.
     pub fn begin(
         database: &Connection,
         inserter: &'s mut Inserter<'c>,
         key: &str,
         state: &ReadState,
-        calls: Option<SourceCalls>,
+        (input, redact): (&'s Input, Option<&'s Patterns>),
     ) -> rusqlite::Result<SessionReader<'s, 'c>> {
         let session = Session::open(database, key, state.next_row)?;
-        Ok(SessionReader { inserter, session, turns: Turns::after(state.in_prompt), calls })
+        let turns = Turns::after(state.in_prompt);
+        Ok(SessionReader { inserter, session, turns, input, redact })
     }
 
     /// Reads the part of a transcript that was not read before, and updates `state`.
-    pub fn read(
-        &mut self,
-        input: &Input,
-        state: &mut ReadState,
-        redact: Option<&Patterns>,
-    ) -> anyhow::Result<()> {
+    pub fn read(&mut self, state: &mut ReadState) -> anyhow::Result<()> {
+        let input = self.input;
         let end = last_line_feed(input, state.read_to)?;
         if let Some(origin) = input.origin() {
             self.inserter.delete_findings(&mut self.session)?;
@@ -56,85 +52,58 @@ impl<'s, 'c> SessionReader<'s, 'c> {
                 self.inserter.finding(&mut self.session, &finding)?;
             }
         }
-        self.lines(input, state.read_to..end, redact, state)?;
+        // All findings about a translation are in its origin.
+        self.lines(state.read_to..end, input.origin().is_none(), state)?;
         (state.read_to, state.in_prompt) = (end, self.turns.in_prompt());
-        state.has_tail = end < input.length && self.tail(input, end, redact, state)?;
+        // A last line without a line feed may be incomplete, so there is no finding about it.
+        state.has_tail = self.lines(end..input.length, false, state)?;
         state.next_row = self.session.next;
         Ok(())
     }
 
+    /// Adds the rows of the records in some lines and, if `has_findings`, the findings about the others. Returns true if
+    /// there are records.
     fn lines(
         &mut self,
-        input: &Input,
         range: std::ops::Range<u64>,
-        redact: Option<&Patterns>,
+        has_findings: bool,
         state: &mut ReadState,
-    ) -> anyhow::Result<()> {
-        let mut lines = Lines::new(slice::from_ref(input), range);
+    ) -> anyhow::Result<bool> {
+        let mut has_records = false;
+        let mut lines = Lines::new(slice::from_ref(self.input), range);
         while let Some(batch) = lines.batch()? {
             for line in batch {
                 match read_record(line, &mut 0)? {
                     Ok(record) => {
                         state.last_id = Some(record.id.clone().into_owned());
-                        self.record(input, &record, redact)?;
+                        self.record(&record)?;
+                        has_records = true;
                     }
-                    Err(finding) => self.finding(input, &finding)?,
+                    Err(finding) if has_findings => {
+                        self.inserter.finding(&mut self.session, &finding)?;
+                    }
+                    Err(_) => {}
                 }
             }
         }
-        Ok(())
-    }
-
-    /// Reads a last line without a line feed. Returns true if it is a record.
-    fn tail(
-        &mut self,
-        input: &Input,
-        from: u64,
-        redact: Option<&Patterns>,
-        state: &mut ReadState,
-    ) -> anyhow::Result<bool> {
-        let mut has_record = false;
-        let mut lines = Lines::new(slice::from_ref(input), from..input.length);
-        while let Some(batch) = lines.batch()? {
-            for line in batch {
-                if let Ok(record) = read_record(line, &mut 0)? {
-                    state.last_id = Some(record.id.clone().into_owned());
-                    self.record(input, &record, redact)?;
-                    has_record = true;
-                }
-            }
-        }
-        Ok(has_record)
-    }
-
-    fn finding(&mut self, input: &Input, finding: &Finding) -> anyhow::Result<()> {
-        // All findings about a translation are in its origin, from which `read` has already added them.
-        if input.origin().is_none() {
-            self.inserter.finding(&mut self.session, finding)?;
-        }
-        Ok(())
+        Ok(has_records)
     }
 
     /// Adds the rows of a record, redacted.
-    fn record(
-        &mut self,
-        input: &Input,
-        record: &Record<'_>,
-        redact: Option<&Patterns>,
-    ) -> anyhow::Result<()> {
+    fn record(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
         if self.session.next > MOST - 64 {
             let text = format!(
                 "cannot index '{}': its messages and other records need more than {MOST} rows",
-                input.name
+                self.input.name
             );
             return fail(Exit::Data, text);
         }
-        Patterns::redacted(redact, record, |record, _| self.rows(input, record))
+        Patterns::redacted(self.redact, record, |record, _| self.rows(record))
     }
 
-    fn rows(&mut self, input: &Input, record: &Record<'_>) -> anyhow::Result<()> {
+    fn rows(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
         let rows = Rows::of(record);
-        let place = input.original(&record.place);
+        let place = self.input.original(&record.place);
         let place = RecordPlace {
             id: &record.id,
             offset: place.offset.cast_signed(),
@@ -171,9 +140,10 @@ impl<'s, 'c> SessionReader<'s, 'c> {
         Ok(())
     }
 
-    /// Writes the calls that are not part of the conversation, the current turn, and the row of the session.
-    pub fn finish(mut self) -> rusqlite::Result<()> {
-        if let Some(calls) = &self.calls {
+    /// Writes those of the calls in the transcript of another program that are not part of the conversation, the current
+    /// turn, and the row of the session.
+    pub fn finish(mut self, calls: Option<&SourceCalls>) -> rusqlite::Result<()> {
+        if let Some(calls) = calls {
             self.inserter.asides(&self.session, calls)?;
         }
         self.inserter.finish(&mut self.session)

@@ -140,9 +140,10 @@ pub fn update(
     state.is_translated = input.origin().is_some();
     state.redaction.clone_from(&redaction.digest);
     let calls = SourceCalls::read(&source, &input)?;
-    let mut reader = SessionReader::begin(&change, inserter, &key, &state, calls)?;
-    reader.read(&input, &mut state, redaction.patterns.as_ref())?;
-    reader.finish()?;
+    let source = (&input, redaction.patterns.as_ref());
+    let mut reader = SessionReader::begin(&change, inserter, &key, &state, source)?;
+    reader.read(&mut state)?;
+    reader.finish(calls.as_ref())?;
     state.digest = digest(&input, &state)?;
     read_state::write(&change, &key, &state)?;
     change.commit()?;
