@@ -47,20 +47,10 @@ pub enum Outcome {
     Grown,
     /// It was read again, for this reason.
     Again(&'static str),
+    /// Its file no longer exists.
+    Removed,
     /// The file is not a transcript, and has no rows.
     NotATranscript,
-}
-
-impl Outcome {
-    /// Returns the word that `--follow` prints, or `None` if it prints nothing.
-    pub fn name(self) -> Option<&'static str> {
-        match self {
-            Outcome::New => Some("new"),
-            Outcome::Grown => Some("grown"),
-            Outcome::Again(_) => Some("read again"),
-            Outcome::Unchanged | Outcome::NotATranscript => None,
-        }
-    }
 }
 
 /// Deletes a session with all its rows.

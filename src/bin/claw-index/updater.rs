@@ -27,43 +27,37 @@ pub struct Updater {
     pub is_quiet: bool,
 }
 
-/// The number of transcripts with each outcome.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Totals {
-    unchanged: usize,
-    new: usize,
-    grown: usize,
-    again: usize,
-    removed: usize,
-    others: usize,
+/// The name of each outcome in objects, and its name for people, in the order of reports.
+const OUTCOMES: [(&str, &str); 6] = [
+    ("new", "new"),
+    ("grown", "grown"),
+    ("read_again", "read again"),
+    ("removed", "removed"),
+    ("unchanged", "unchanged"),
+    ("not_transcripts", "not transcripts"),
+];
+
+/// Returns the index of an outcome in [`OUTCOMES`].
+fn index_of(outcome: Outcome) -> usize {
+    match outcome {
+        Outcome::New => 0,
+        Outcome::Grown => 1,
+        Outcome::Again(_) => 2,
+        Outcome::Removed => 3,
+        Outcome::Unchanged => 4,
+        Outcome::NotATranscript => 5,
+    }
 }
 
+/// The number of transcripts with each outcome, in the order of [`OUTCOMES`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals([usize; OUTCOMES.len()]);
+
 impl Totals {
-    fn count(&mut self, outcome: Outcome) {
-        *match outcome {
-            Outcome::Unchanged => &mut self.unchanged,
-            Outcome::New => &mut self.new,
-            Outcome::Grown => &mut self.grown,
-            Outcome::Again(_) => &mut self.again,
-            Outcome::NotATranscript => &mut self.others,
-        } += 1;
-    }
-
-    fn parts(self) -> [(usize, &'static str); 6] {
-        let Totals { unchanged, new, grown, again, removed, others } = self;
-        [
-            (new, "new"),
-            (grown, "grown"),
-            (again, "read again"),
-            (removed, "removed"),
-            (unchanged, "unchanged"),
-            (others, "not transcripts"),
-        ]
-    }
-
     pub fn text(self) -> String {
-        let parts = self.parts().into_iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+        let parts = OUTCOMES.iter().zip(self.0).filter(|(_, count)| *count > 0);
+        let parts: Vec<String> =
+            parts.map(|((_, what), count)| format!("{count} {what}")).collect();
         match parts.is_empty() {
             true => "no transcripts".to_owned(),
             false => format!("transcripts: {}", parts.join(", ")),
@@ -71,9 +65,8 @@ impl Totals {
     }
 
     pub fn members(self) -> Members {
-        let names = ["new", "grown", "read_again", "removed", "unchanged", "not_transcripts"];
-        let counts = names.into_iter().zip(self.parts());
-        counts.fold(Members::new(), |members, (name, (count, _))| members.number(name, count))
+        let counts = OUTCOMES.iter().zip(self.0);
+        counts.fold(Members::new(), |members, ((name, _), count)| members.number(name, count))
     }
 }
 
@@ -105,18 +98,27 @@ impl Updater {
         let (all, counter) = (files.found.len(), done.clone());
         let progress = move || Some(format!("{} of {all} files", counter.load(Ordering::Relaxed)));
         let _progress = (!self.is_quiet).then(|| self.log.progress(progress));
+        let mut report = |outcome, key: &str| {
+            let index = index_of(outcome);
+            totals.0[index] += 1;
+            match outcome {
+                Outcome::Unchanged | Outcome::NotATranscript => Ok(()),
+                _ => changed(OUTCOMES[index].1, key),
+            }
+        };
         for file in &files.found {
             let before = known.get(&file.key());
-            match self.one(&mut inserter, file, before) {
-                Ok(Some(outcome)) => {
-                    totals.count(outcome);
-                    self.note_again(file, outcome);
-                    outcome.name().map_or(Ok(()), |name| changed(name, &file.key()))?;
-                }
+            let outcome = match self.one(&mut inserter, file, before) {
                 Ok(None) if before.is_some() => {
                     remove(database, &file.key())?;
-                    totals.removed += 1;
-                    changed("removed", &file.key())?;
+                    Ok(Some(Outcome::Removed))
+                }
+                outcome => outcome,
+            };
+            match outcome {
+                Ok(Some(outcome)) => {
+                    self.note_again(file, outcome);
+                    report(outcome, &file.key())?;
                 }
                 Ok(None) => {}
                 Err(error) if error.is::<rusqlite::Error>() => return Err(error),
@@ -125,8 +127,7 @@ impl Updater {
             done.fetch_add(1, Ordering::Relaxed);
         }
         for key in remove_missing(database, files)? {
-            totals.removed += 1;
-            changed("removed", &key)?;
+            report(Outcome::Removed, &key)?;
         }
         prices::refresh(database, &self.prices)?;
         Ok(totals)
