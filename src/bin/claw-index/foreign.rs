@@ -12,6 +12,7 @@ use clawutils::cli::{Log, Output};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::session::probe::Stamp;
 use rusqlite::{Connection, OpenFlags};
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -64,9 +65,7 @@ impl Records {
         let database = open(&self.file)?;
         let own: i32 = database.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let tables = tables(&database)?;
-        let has = |names: &[&str]| {
-            own == 0 && names.iter().all(|name| tables.iter().any(|it| it == name))
-        };
+        let has = |names: &[&str]| own == 0 && names.iter().all(|name| tables.contains(*name));
         // All queries read the same state, even while the other program writes.
         let database = database.unchecked_transaction()?;
         match () {
@@ -85,7 +84,7 @@ impl Records {
     }
 }
 
-fn tables(database: &Connection) -> rusqlite::Result<Vec<String>> {
+fn tables(database: &Connection) -> rusqlite::Result<HashSet<String>> {
     let mut select = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
     select.query_map([], |row| row.get(0))?.collect()
 }

@@ -71,11 +71,11 @@ struct Turn {
 /// Writes the records of all conversations. Each begins with a `session` record.
 pub fn write(
     database: &Connection,
-    tables: &[String],
+    tables: &HashSet<String>,
     out: &mut Conversations<'_>,
 ) -> anyhow::Result<()> {
     let mut newer: HashSet<String> = HashSet::new();
-    if tables.iter().any(|table| table == "threads") {
+    if tables.contains("threads") {
         let threads = Threads::new(database)?;
         out.each(database, "SELECT id FROM threads ORDER BY id", |id, _, out| {
             newer.insert(id.to_owned());

@@ -14,8 +14,9 @@ use clawutils::input::lines::Lines;
 use clawutils::input::spool::Spool;
 use clawutils::json::write::Members;
 use clawutils::json::{self, Object};
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 use ruzstd::decoding::StreamingDecoder;
+use std::collections::HashSet;
 use std::env::temp_dir;
 use std::io::{Read, Write};
 
@@ -27,47 +28,31 @@ const MOST_EVENT: u64 = 4 * 1024 * 1024;
 /// Writes the records of all sessions. Each begins with a `session` record.
 pub fn write(
     database: &Connection,
-    tables: &[String],
+    tables: &HashSet<String>,
     out: &mut Conversations<'_>,
 ) -> anyhow::Result<()> {
     let is_compressed = database
         .prepare("SELECT * FROM transcript_events LIMIT 0")?
         .column_names()
         .any(|name| name == "event_zstd");
-    let names = Names::new(database, tables)?;
+    // The schema is one that is known.
+    let has_names = tables.contains("session_nodes") && tables.contains("session_windows");
     let (log, file) = (out.log, out.database.clone());
     let sql = "SELECT DISTINCT session_id FROM transcript_events ORDER BY 1";
     out.each(database, sql, |id, _, out| {
         let events = events(database, id, is_compressed)?;
         let translated = translated(events, &format!("{file} {id}"), log)?;
-        records(&translated, id, names.of(id)?.as_deref(), out)
+        let name = if has_names { name(database, id)? } else { None };
+        records(&translated, id, name.as_deref(), out)
     })
 }
 
-/// Where the names of sessions are.
-struct Names<'d> {
-    database: &'d Connection,
-    has_nodes: bool,
-}
-
-impl<'d> Names<'d> {
-    fn new(database: &'d Connection, tables: &[String]) -> rusqlite::Result<Names<'d>> {
-        let has = |table: &str| tables.iter().any(|it| it == table);
-        Ok(Names { database, has_nodes: has("session_nodes") && has("session_windows") })
-    }
-
-    /// Returns the label of a session, or its key, if the schema is one that is known.
-    fn of(&self, session: &str) -> anyhow::Result<Option<String>> {
-        if !self.has_nodes {
-            return Ok(None);
-        }
-        let mut select = self.database.prepare(
-            "SELECT coalesce(node.label, node.display_name, own.session_key) FROM session_windows AS own
-            LEFT JOIN session_nodes AS node ON node.session_key = own.session_key WHERE own.session_id = ?",
-        )?;
-        let mut rows = select.query([session])?;
-        Ok(rows.next()?.map(|row| text_or_null(row, 0)).transpose()?.flatten())
-    }
+/// Returns the label of a session or, if it has none, its key.
+fn name(database: &Connection, session: &str) -> anyhow::Result<Option<String>> {
+    let sql =
+        "SELECT coalesce(node.label, node.display_name, own.session_key) FROM session_windows AS own
+        LEFT JOIN session_nodes AS node ON node.session_key = own.session_key WHERE own.session_id = ?";
+    Ok(database.query_row(sql, [session], |row| text_or_null(row, 0)).optional()?.flatten())
 }
 
 /// Returns the events of a session as lines.

@@ -3,6 +3,7 @@
 use super::{Attachment, Message, Part, Turn};
 use crate::values::{self, if_there, text_or_null};
 use rusqlite::{Connection, Row};
+use std::collections::HashSet;
 
 /// The tables whose rows belong to a conversation or a response, and the columns that name it. They have no indices by it.
 const OWNED: [(&str, &str); 3] = [
@@ -20,16 +21,15 @@ pub struct Older<'d> {
 
 impl<'d> Older<'d> {
     /// Makes indices of the tables, in temporary tables: the database itself is not changed.
-    pub fn new(database: &'d Connection, tables: &[String]) -> rusqlite::Result<Older<'d>> {
-        let has = |table: &str| tables.iter().any(|it| it == table);
-        for (table, owner) in OWNED.into_iter().filter(|(table, _)| has(table)) {
+    pub fn new(database: &'d Connection, tables: &HashSet<String>) -> rusqlite::Result<Older<'d>> {
+        for (table, owner) in OWNED.into_iter().filter(|(table, _)| tables.contains(*table)) {
             database.execute_batch(&format!(
                 "CREATE TEMP TABLE own_{table} AS SELECT {owner} AS owner, rowid AS own FROM {table};
                  CREATE INDEX temp.{table}_by_owner ON own_{table} (owner);"
             ))?;
         }
-        let has_tools = has("tool_calls") && has("tool_results");
-        Ok(Older { database, has_tools, has_fragments: has("prompt_fragments") })
+        let has_tools = tables.contains("tool_calls") && tables.contains("tool_results");
+        Ok(Older { database, has_tools, has_fragments: tables.contains("prompt_fragments") })
     }
 
     /// Returns the messages of a conversation.
