@@ -51,6 +51,13 @@ pub fn since(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "write 2026-11-23 or 2026-11-23T08:00:00Z".to_owned())
 }
 
+/// Returns a time to the second, in RFC 3339.
+pub fn to_second(seconds: f64) -> Option<String> {
+    let text = time::to_text(time::of_seconds(seconds));
+    // The rest is a fraction and the zone, which is always UTC.
+    text.get(..19).map(|text| [text, "Z"].concat())
+}
+
 /// A message that was found.
 struct Hit {
     session: String,
@@ -158,13 +165,6 @@ pub fn session(database: &Connection, name: &str) -> anyhow::Result<i64> {
 }
 
 impl Hit {
-    fn time(&self) -> String {
-        let micros = self.timestamp.map(|seconds| (seconds * 1e6).round() as i64);
-        let text = micros.map(time::to_text).unwrap_or_default();
-        // Keep the time to the second. The rest is a fraction and the zone, which is always UTC.
-        text.get(..19).map_or_else(|| "-".to_owned(), |text| [text, "Z"].concat())
-    }
-
     fn members(&self, snippet: &Snippet) -> Members {
         Members::new()
             .string("session", &self.session)
@@ -177,7 +177,8 @@ impl Hit {
 
     fn write(&self, snippet: &Snippet, is_bright: bool, out: &mut dyn Write) -> anyhow::Result<()> {
         let Hit { session, turn, role, .. } = self;
-        let line = format!("{session} turn {turn}, {role}, {}", self.time());
+        let time = self.timestamp.and_then(to_second).unwrap_or_else(|| "-".to_owned());
+        let line = format!("{session} turn {turn}, {role}, {time}");
         writeln!(out, "{}", printable(&line))?;
         let mut text = String::from("    ");
         let mut at = 0;

@@ -1,13 +1,12 @@
 //! The tools that the server offers: what the commands of claw-index do, with limits on the length of the results.
 
 use crate::query;
-use crate::search::{Search, session};
+use crate::search::{Search, session, to_second};
 use crate::stats::Stats;
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::json::Object;
 use clawutils::json::write::{Members, list};
 use clawutils::printable::printable_json;
-use clawutils::session::time;
 use rusqlite::{Connection, Row, params};
 use std::io::{self, Write};
 
@@ -201,6 +200,7 @@ pub fn listed(
     let read = |row: &Row<'_>| {
         let text = |index: usize| row.get::<_, Option<String>>(index);
         let number = |index: usize| row.get::<_, i64>(index);
+        let updated = row.get::<_, Option<f64>>(7)?.and_then(to_second);
         let (key, name) = (text(0)?.unwrap_or_default(), text(1)?.unwrap_or_default());
         let members = Members::new()
             .string("session", &key)
@@ -210,7 +210,7 @@ pub fn listed(
             .number("turns", number(4)?)
             .number("messages", number(5)?)
             .number("tokens", number(6)?)
-            .optional(Members::string, "updated", timestamp(row.get(7)?).as_deref())
+            .optional(Members::string, "updated", updated.as_deref())
             .optional(Members::string, "first_prompt", text(8)?.as_deref());
         Ok((key, name, members))
     };
@@ -245,11 +245,12 @@ pub fn turns(
             let text = row.get::<_, Option<String>>(index)?.filter(|text| !text.is_empty());
             Ok(text.map(|text| cut(&text, most)))
         };
+        let time = row.get::<_, Option<f64>>(3)?.and_then(to_second);
         let line = Members::new()
             .number("turn", row.get::<_, i64>(0)?)
             .string("role", &row.get::<_, String>(1)?)
             .string("id", &row.get::<_, String>(2)?)
-            .optional(Members::string, "time", timestamp(row.get(3)?).as_deref())
+            .optional(Members::string, "time", time.as_deref())
             .optional(Members::string, "content", text(4, MAX_TEXT)?.as_deref())
             .optional(Members::string, "tool", text(5, FOLDED)?.as_deref())
             .optional(Members::string, "input", text(6, folded)?.as_deref())
@@ -257,11 +258,6 @@ pub fn turns(
         writeln!(out, "{}", printable_json(&line.into_json()))?;
     }
     Ok(())
-}
-
-fn timestamp(seconds: Option<f64>) -> Option<String> {
-    let text = time::to_text((seconds? * 1e6).round() as i64);
-    text.get(..19).map(|text| [text, "Z"].concat())
 }
 
 /// Cuts a text after `most` characters, and says how many follow.
