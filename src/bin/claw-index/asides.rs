@@ -29,7 +29,7 @@ pub struct SourceCall {
 #[derive(Debug, Default)]
 pub struct SourceCalls {
     /// The calls, in the order of their first lines.
-    calls: Vec<SourceCall>,
+    pub calls: Vec<SourceCall>,
     /// The index in `calls` of each call, by its id.
     by_id: HashMap<String, usize>,
 }
@@ -74,11 +74,6 @@ impl SourceCalls {
             }
             None => self.calls.push(SourceCall { timestamp, usage }),
         }
-    }
-
-    /// Returns all calls.
-    pub fn all(&self) -> impl Iterator<Item = &SourceCall> {
-        self.calls.iter()
     }
 }
 

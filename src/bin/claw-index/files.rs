@@ -5,7 +5,7 @@ use anyhow::Context;
 use clawutils::cli::walk_error;
 use clawutils::new_file::directory_of;
 use clawutils::session::probe::Stamp;
-use clawutils::session::transcript_name::{self, is_old_copy};
+use clawutils::session::transcript_name::{is_old_copy, is_transcript};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ impl Files {
                     let cannot = format!("cannot read '{}'", path.display());
                     files.errors.push(anyhow::Error::from(error).context(cannot));
                 }
-                Err(_) if !is_wanted(&path) => files.directories.push(with_slash(&path)),
+                Err(_) if !is_transcript(&path) => files.directories.push(with_slash(&path)),
                 meta => {
                     let meta = meta.ok().filter(|meta| meta.is_file() && !is_old_copy(&path));
                     let stamp = meta.map(|meta| Stamp::of(&meta));
@@ -112,7 +112,7 @@ impl Files {
                     continue;
                 }
             };
-            if !is_wanted(entry.path()) || !entry.file_type().is_file() {
+            if !is_transcript(entry.path()) || !entry.file_type().is_file() {
                 continue;
             }
             let stamp = match entry.metadata() {
@@ -145,11 +145,6 @@ fn is_gone(error: &io::Error) -> bool {
 /// Returns true if it is certain that no file has this path.
 pub fn is_missing(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err_and(|error| is_gone(&error))
-}
-
-/// Returns true if a file in a directory has the name of a transcript.
-pub fn is_wanted(path: &Path) -> bool {
-    transcript_name::is_transcript(path)
 }
 
 /// Resolves the symbolic links in a path from the command line. The file itself may be missing.

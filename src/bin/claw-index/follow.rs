@@ -1,11 +1,12 @@
 //! update --follow: watches transcripts, and indexes them when they change.
 
-use crate::files::{Files, is_wanted};
+use crate::files::Files;
 use crate::updater::Updater;
 use anyhow::Context;
 use clawutils::cli::{self, Output};
 use clawutils::exit::{self, Exit};
 use clawutils::printable::printable;
+use clawutils::session::transcript_name::is_transcript;
 use notify::event::ModifyKind;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::collections::BTreeSet;
@@ -104,7 +105,8 @@ impl Watch {
         let is_directory = |path: &Path| changes_names && (path.is_dir() || !path.exists());
         let is_inside = |path: &Path| self.directories.iter().any(|own| path.starts_with(own));
         let is_relevant = |path: &PathBuf| {
-            self.files.contains(path) || is_inside(path) && (is_wanted(path) || is_directory(path))
+            self.files.contains(path)
+                || is_inside(path) && (is_transcript(path) || is_directory(path))
         };
         changed.extend(event.paths.iter().filter(|path| is_relevant(path)).cloned());
         Ok(())

@@ -266,7 +266,7 @@ impl<'c> Inserter<'c> {
         let is_aside =
             |call: &&SourceCall| call.usage.call.as_ref().is_some_and(|id| !known.contains(id));
         let [_, mut row] = rows_of(session.number);
-        for SourceCall { timestamp, usage, .. } in calls.all().filter(is_aside) {
+        for SourceCall { timestamp, usage, .. } in calls.calls.iter().filter(is_aside) {
             self.usage_row(session, (row, 0), *timestamp, usage)?;
             row -= 1;
         }
