@@ -252,17 +252,9 @@ impl Rollout {
 
 /// Returns the source of the records that a line becomes, and the line's type and payload as JSON.
 fn members(line: SourceLine<'_>) -> (RecordSource<'_>, Option<&str>, Option<Value<'_>>) {
-    let (mut source, mut kind, mut payload) =
-        (RecordSource { line, id: None, ts: None }, None, None);
-    for (name, member) in line.value.members() {
-        match &*name {
-            "timestamp" => source.ts = Some(Time::Text(member.text())),
-            "type" => kind = Some(member.text()),
-            "payload" => payload = Some(member),
-            _ => {}
-        }
-    }
-    (source, kind, payload)
+    let [time, kind, payload] = line.value.pick(["timestamp", "type", "payload"]);
+    let ts = time.map(|time| Time::Text(time.text()));
+    (RecordSource { line, id: None, ts }, kind.map(Value::text), payload)
 }
 
 /// The type of the event with a new name of the session, as JSON.

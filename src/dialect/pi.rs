@@ -112,22 +112,13 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
 
 impl<'a> Entry<'a> {
     fn of(line: SourceLine<'a>) -> Entry<'a> {
-        let (kind, id, parent, timestamp, message) = (None, None, None, None, None);
-        let mut own = Entry { line, kind, id, parent, timestamp, message };
-        for (name, member) in line.value.members() {
-            match &*name {
-                "type" => own.kind = Some(member.text()),
-                "id" => own.id = Some(member.text()),
-                "parentId" => own.parent = Some(member.text()),
-                "timestamp" => own.timestamp = Some(member.text()),
-                "message" => own.message = member.is_object().then(|| Message::of(member)),
-                _ => {}
-            }
-        }
-        if own.kind == Some("\"custom_message\"") {
-            own.message = Some(Message::custom(line.value));
-        }
-        own
+        let names = ["type", "id", "parentId", "timestamp"];
+        let [kind, id, parent, timestamp] = line.value.texts(names);
+        let message = match kind {
+            Some("\"custom_message\"") => Some(Message::custom(line.value)),
+            _ => line.value.object("message").map(Message::of),
+        };
+        Entry { line, kind, id, parent, timestamp, message }
     }
 
     /// Returns the model and the provider that the record selects, as JSON.

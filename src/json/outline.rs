@@ -86,16 +86,6 @@ impl Name {
         self.decoded(text) == name
     }
 
-    /// Returns the name.
-    #[inline(always)]
-    fn of(self, text: &str) -> Cow<'_, str> {
-        let length = (self.tag >> 16) as usize;
-        if self.tag == NO_NAME || length > MAX_LENGTH {
-            return self.decoded(text);
-        }
-        Cow::Borrowed(text.get(self.at..self.at + length - 1).unwrap_or_default())
-    }
-
     #[cold]
     fn decoded(self, text: &str) -> Cow<'_, str> {
         let quoted = self.at.checked_sub(1).map(|at| &text[at..string_end(text.as_bytes(), at)]);
@@ -310,27 +300,39 @@ impl<'a> Value<'a> {
         self.member(name).and_then(Value::elements).into_iter().flatten()
     }
 
-    /// Returns the names and values of an object's members. For a reader that needs several members, this is faster than
-    /// [`Value::member`], which examines all members each time. If a name occurs twice, the last member is the valid
-    /// one.
-    pub fn members(self) -> impl Iterator<Item = (Cow<'a, str>, Value<'a>)> {
-        self.inner().map(|value| (value.node().name.of(self.text), value))
+    /// Returns the members `names` of an object. If a name occurs twice, the last member wins. For a reader that needs
+    /// several members, this is faster than [`Value::member`], which examines all members each time.
+    #[inline]
+    #[must_use]
+    pub fn pick<const N: usize>(self, names: [&str; N]) -> [Option<Value<'a>>; N] {
+        let tags = names.map(|name| tag(name.as_bytes()));
+        let (mut at, end, mut found) = (self.index + 1, self.node().next, [None; N]);
+        while at < end {
+            let node = &self.nodes[at];
+            for (index, name) in names.into_iter().enumerate() {
+                let may_be = node.name.tag == tags[index] || node.name.tag == ESCAPED;
+                if may_be && node.name.is(name, self.text) {
+                    found[index] = Some(Value { index: at, ..self });
+                }
+            }
+            at = node.next;
+        }
+        found
+    }
+
+    /// Returns the texts of the members `names`; see [`Value::pick`].
+    #[inline]
+    #[must_use]
+    pub fn texts<const N: usize>(self, names: [&str; N]) -> [Option<&'a str>; N] {
+        self.pick(names).map(|member| member.map(Value::text))
     }
 
     /// Returns member `name` of an object. If the name occurs twice, the last member wins.
     #[inline]
     #[must_use]
     pub fn member(self, name: &str) -> Option<Value<'a>> {
-        let tag = tag(name.as_bytes());
-        let (mut at, end, mut found) = (self.index + 1, self.node().next, None);
-        while at < end {
-            let node = &self.nodes[at];
-            if (node.name.tag == tag || node.name.tag == ESCAPED) && node.name.is(name, self.text) {
-                found = Some(at);
-            }
-            at = node.next;
-        }
-        found.map(|index| Value { index, ..self })
+        let [member] = self.pick([name]);
+        member
     }
 
     /// Returns member `name` if it is an object.

@@ -34,7 +34,7 @@ pub struct Record<'a> {
 }
 
 /// The members of a message; texts are JSON.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// Its id.
     pub id: Option<&'a str>,
@@ -50,38 +50,25 @@ impl<'a> Record<'a> {
     /// Reads a record.
     #[must_use]
     pub fn of(line: SourceLine<'a>) -> Record<'a> {
-        let (kind, uuid, parent, timestamp) = (None, None, None, None);
-        let (request, message) = (None, None);
-        let (has_session, is_sidechain, is_summary, is_error) = (false, false, false, false);
-        let mut own = Record {
+        let value = line.value;
+        let names = ["type", "uuid", "parentUuid", "timestamp", "requestId", "sessionId"];
+        let [kind, uuid, parent, timestamp, request, session] = value.texts(names);
+        let names = ["message", "isSidechain", "isCompactSummary", "isApiErrorMessage"];
+        let [message, sidechain, summary, error] = value.pick(names);
+        let is_true = |member: Option<Value<'_>>| member.is_some_and(|it| it.text() == "true");
+        Record {
             line,
             kind,
             uuid,
             parent,
             timestamp,
             request,
-            message,
-            has_session,
-            is_sidechain,
-            is_summary,
-            is_error,
-        };
-        for (name, member) in line.value.members() {
-            match &*name {
-                "type" => own.kind = Some(member.text()),
-                "uuid" => own.uuid = Some(member.text()),
-                "parentUuid" => own.parent = Some(member.text()),
-                "timestamp" => own.timestamp = Some(member.text()),
-                "message" => own.message = member.is_object().then(|| Message::of(member)),
-                "requestId" => own.request = Some(member.text()),
-                "sessionId" => own.has_session = true,
-                "isSidechain" => own.is_sidechain = member.text() == "true",
-                "isCompactSummary" => own.is_summary = member.text() == "true",
-                "isApiErrorMessage" => own.is_error = member.text() == "true",
-                _ => {}
-            }
+            message: message.filter(|message| message.is_object()).map(Message::of),
+            has_session: session.is_some(),
+            is_sidechain: is_true(sidechain),
+            is_summary: is_true(summary),
+            is_error: is_true(error),
         }
-        own
     }
 
     /// Returns the source of the records that it becomes.
@@ -104,18 +91,9 @@ impl<'a> Record<'a> {
 
 impl<'a> Message<'a> {
     fn of(value: Value<'a>) -> Message<'a> {
-        let mut own = Message::default();
-        for (name, member) in value.members() {
-            match &*name {
-                "id" => own.id = Some(member.text()),
-                "model" => own.model = Some(member.text()),
-                "content" => own.content = Some(member),
-                "stop_reason" => own.stop_reason = Some(member.text()),
-                "usage" => own.usage = Some(member),
-                _ => {}
-            }
-        }
-        own
+        let [id, model, stop_reason] = value.texts(["id", "model", "stop_reason"]);
+        let [content, usage] = value.pick(["content", "usage"]);
+        Message { id, model, content, stop_reason, usage }
     }
 }
 

@@ -49,24 +49,11 @@ impl<'a> Item<'a> {
     /// Reads an item.
     #[must_use]
     pub fn of(value: Value<'a>) -> Item<'a> {
-        let (kind, content, output) = (Kind::Unknown, None, None);
-        let (own_type, name, call_id, arguments) = (None, None, None, None);
-        let mut own = Item { value, kind, own_type, content, name, call_id, arguments, output };
-        let mut role = None;
-        for (name, member) in value.members() {
-            match &*name {
-                "type" => own.own_type = Some(member.text()),
-                "role" => role = Some(member.text()),
-                "content" => own.content = Some(member),
-                "name" => own.name = Some(member.text()),
-                "call_id" => own.call_id = Some(member.text()),
-                "arguments" => own.arguments = Some(member.text()),
-                "output" => own.output = Some(member),
-                _ => {}
-            }
-        }
-        own.kind = Kind::of(own.own_type().as_deref(), role);
-        own
+        let names = ["type", "role", "name", "call_id", "arguments"];
+        let [own_type, role, name, call_id, arguments] = value.texts(names);
+        let [content, output] = value.pick(["content", "output"]);
+        let kind = Kind::of(own_type.and_then(json::string).as_deref(), role);
+        Item { value, kind, own_type, content, name, call_id, arguments, output }
     }
 
     fn own_type(&self) -> Option<Cow<'a, str>> {

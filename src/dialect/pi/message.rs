@@ -39,31 +39,10 @@ impl<'a> Message<'a> {
     /// Reads a message, which must be an object.
     #[must_use]
     pub fn of(value: Value<'a>) -> Message<'a> {
-        let mut own = Message {
-            value,
-            role: None,
-            content: None,
-            timestamp: None,
-            api: None,
-            model: None,
-            provider: None,
-            stop_reason: None,
-            usage: None,
-        };
-        for (name, member) in value.members() {
-            match &*name {
-                "role" => own.role = Some(member.text()),
-                "content" => own.content = Some(member),
-                "timestamp" => own.timestamp = Some(member.text()),
-                "api" => own.api = Some(member.text()),
-                "model" => own.model = Some(member.text()),
-                "provider" => own.provider = Some(member.text()),
-                "stopReason" => own.stop_reason = Some(member.text()),
-                "usage" => own.usage = Some(member),
-                _ => {}
-            }
-        }
-        own
+        let names = ["role", "timestamp", "api", "model", "provider", "stopReason"];
+        let [role, timestamp, api, model, provider, stop_reason] = value.texts(names);
+        let [content, usage] = value.pick(["content", "usage"]);
+        Message { value, role, content, timestamp, api, model, provider, stop_reason, usage }
     }
 
     /// Returns the model and the provider, as JSON, if the message is a reply.
