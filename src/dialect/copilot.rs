@@ -10,12 +10,12 @@
 //! - A compaction keeps the prompts word for word, and nothing else. A context that was cleared begins anew.
 //! - The counts of a call come before the reply, in an event of their own.
 
-use crate::dialect::Choice;
 use crate::dialect::blocks::status;
 use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{Chunk, IMPORTED, RecordSource, Translation};
 use crate::dialect::writer::{Author, Block, Content, Reply, ReplyPart, Usage};
+use crate::dialect::{Choice, text_beside};
 use crate::finding::rules;
 use crate::injected;
 use crate::input::Input;
@@ -138,12 +138,8 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
 
 /// Returns the name that the user gave the session, which is in a file beside the events.
 fn title(input: &Input) -> Option<String> {
-    let file =
-        std::fs::File::open(Path::new(&*input.name).parent()?.join("workspace.yaml")).ok()?;
-    if !file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MOST_NAME) {
-        return None;
-    }
-    let text = std::io::read_to_string(file).ok()?;
+    let file = Path::new(&*input.name).parent()?.join("workspace.yaml");
+    let text = text_beside(&file, MOST_NAME)?;
     let member = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         line.map(str::trim)

@@ -10,13 +10,13 @@
 //! - Results are members of their calls. Since 0.61, they also follow as a message of the user, which is a copy.
 //! - Versions before 0.40 wrote one JSON object with the list `messages`.
 
-use crate::dialect::Choice;
 use crate::dialect::chat::Places;
 use crate::dialect::chat::gemini::{Gemini, inner, response};
 use crate::dialect::source::SourceLine;
 use crate::dialect::time::Time;
 use crate::dialect::translation::{Chunk, RecordSource, Translation};
 use crate::dialect::writer::{Block, Content, Reply, ReplyPart, Usage};
+use crate::dialect::{Choice, text_beside};
 use crate::finding::rules;
 use crate::input::Input;
 use crate::input::line::without_mark;
@@ -84,11 +84,7 @@ fn is_one_object(input: &Input) -> anyhow::Result<bool> {
 /// Returns the working directory, which Gemini CLI keeps in a file beside the directory of the chats.
 fn directory(input: &Input) -> Option<String> {
     let project = Path::new(&*input.name).parent()?.parent()?;
-    let file = std::fs::File::open(project.join(".project_root")).ok()?;
-    if !file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MOST_PATH) {
-        return None;
-    }
-    let path = std::io::read_to_string(file).ok()?;
+    let path = text_beside(&project.join(".project_root"), MOST_PATH)?;
     Some(path.trim_end().to_owned())
 }
 

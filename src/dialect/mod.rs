@@ -37,6 +37,7 @@ use crate::json::Object;
 use clap::ValueEnum;
 use looks::Looks;
 use std::fmt;
+use std::fs::File;
 use std::path::PathBuf;
 use translation::Translation;
 use tree::{Node, Path, PathEnd, Tree};
@@ -161,6 +162,14 @@ pub fn foreign_tree(object: &Object<'_>) -> Option<Dialect> {
         _ => false,
     };
     tree.then_some(Dialect::Pi)
+}
+
+/// Returns the text of a file that another program keeps beside its sessions; `None` if it is not a regular file of at most
+/// `most` bytes.
+fn text_beside(file: &std::path::Path, most: u64) -> Option<String> {
+    let file = File::open(file).ok()?;
+    let is_small = file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= most);
+    if is_small { std::io::read_to_string(file).ok() } else { None }
 }
 
 /// Returns the leaf to read: the chosen one, or else `last`.

@@ -1,10 +1,10 @@
 //! The names of sessions that Codex keeps outside them: `session_index.jsonl` in its home has a line for each name that a
 //! session got, the newest last.
 
+use crate::dialect::text_beside;
 use crate::input::Input;
 use crate::json::{self, Object};
 use std::borrow::Cow;
-use std::fs::File;
 use std::path::Path;
 
 /// The directories with the sessions, in the home of Codex.
@@ -20,11 +20,7 @@ pub fn of(input: &Input, id: &str) -> Option<String> {
     let is_own =
         |it: &&Path| it.file_name().is_some_and(|name| DIRECTORIES.iter().any(|own| name == *own));
     let sessions = Path::new(&*input.name).ancestors().skip(1).take(DEPTH).find(is_own)?;
-    let file = File::open(sessions.parent()?.join("session_index.jsonl")).ok()?;
-    if !file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MOST) {
-        return None;
-    }
-    let text = std::io::read_to_string(file).ok()?;
+    let text = text_beside(&sessions.parent()?.join("session_index.jsonl"), MOST)?;
     let quoted = json::quote(id);
     let name = |line: &str| {
         let line = Object::parse(line).ok().filter(|line| line.get("id") == Some(&quoted))?;
