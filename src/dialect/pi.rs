@@ -66,8 +66,6 @@ struct Session {
     /// The index of the header among the records.
     header: Option<usize>,
     version: Option<u64>,
-    /// The number of records so far, the header included.
-    count: usize,
     /// The models and their providers, as JSON.
     models: Vec<[Option<String>; 2]>,
     /// The edits of earlier records.
@@ -100,7 +98,7 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     let twins = session.tree.finish();
     let tree = &session.tree;
     remark_twins(tree, &twins, &mut out);
-    let last = session.navigation.leaf();
+    let last = session.navigation.leaf(tree);
     if let Some(leaf) = choose_leaf(tree, input, choice, last)? {
         let path = tree.path(leaf, |_| None);
         remark_path(tree, &path, &mut out);
@@ -142,9 +140,8 @@ impl Session {
     /// Adds a record to the index, and translates it.
     fn take(&mut self, line: SourceLine<'_>, out: &mut Translation<'_>) {
         let (entry, place) = (Entry::of(line), line.place);
-        self.count += 1;
         if entry.kind == Some("\"session\"") && self.header.is_none() {
-            self.header = Some(self.count - 1);
+            self.header = Some(self.tree.len());
             let version = line.value.number("version").unwrap_or(1);
             self.version = Some(version);
             if version > NEWEST {

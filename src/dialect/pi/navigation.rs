@@ -17,8 +17,6 @@ use std::collections::{HashMap, HashSet};
 pub struct Navigation {
     /// The record after which the session goes on.
     leaf: Option<Node>,
-    /// The number of records so far.
-    count: Node,
     /// The ids of the records beside the conversation.
     aside: HashSet<Box<str>>,
     /// The resets, with the ids of the first records that they keep.
@@ -26,15 +24,13 @@ pub struct Navigation {
 }
 
 impl Navigation {
-    /// Reads the next record, which names `parent`. Returns the JSON of its parent, and the id in it.
+    /// Reads the record that comes next in the tree and names `parent`. Returns the JSON of its parent, and the id in it.
     pub fn take<'a>(
         &mut self,
         parent: Option<&'a str>,
         record: Value<'a>,
         tree: &Tree<Kind>,
     ) -> (Option<&'a str>, Option<Cow<'a, str>>) {
-        let node = self.count;
-        self.count += 1;
         let kind = record.get("type");
         let mut parent = match kind {
             Some("\"leaf\"") => record.get("targetId").or(parent),
@@ -51,16 +47,16 @@ impl Navigation {
         }
         if kind == Some("\"reset\"") {
             let kept = record.string("firstKeptEntryId").map(Cow::into_owned);
-            self.resets.insert(node, kept);
+            self.resets.insert(tree.len() as Node, kept);
         }
-        self.leaf = Some(node);
+        self.leaf = Some(tree.len() as Node);
         (parent, id)
     }
 
     /// Returns the record after which the session goes on.
     #[must_use]
-    pub fn leaf(&self) -> Option<Node> {
-        self.leaf.or_else(|| self.count.checked_sub(1))
+    pub fn leaf(&self, tree: &Tree<Kind>) -> Option<Node> {
+        self.leaf.or_else(|| tree.nodes().next_back())
     }
 
     /// Returns the part of a path that the last reset on it leaves.
