@@ -32,11 +32,8 @@ const FIRST_LINE: u64 = 64 * 1024;
 /// The most bytes of the file that has the working directory.
 const MOST_PATH: u64 = 4096;
 
-/// A message.
-struct Entry {
-    place: SourcePlace,
-    chunk: Chunk,
-}
+/// The place and the translation of a message.
+type Entry = (SourcePlace, Chunk);
 
 /// The messages so far.
 #[derive(Default)]
@@ -68,8 +65,8 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     } else {
         out.each_line(&mut |line, out| chat.take(line, directory.as_deref(), out))?;
     }
-    for Entry { place, chunk } in chat.entries.iter().chain(&chat.title) {
-        out.add(*place, *chunk);
+    for (place, chunk) in chat.entries.into_iter().chain(chat.title) {
+        out.add(place, chunk);
     }
     out.finish(&rules::UNKNOWN_TYPE)
 }
@@ -154,7 +151,7 @@ impl Chat {
         let chunk = out.chunk(|out| {
             out.record(&source, 1, "label").string("label", title.trim());
         });
-        self.title = Some(Entry { place: line.place, chunk });
+        self.title = Some((line.place, chunk));
     }
 
     /// Takes a message, which may be a part of a line.
@@ -178,7 +175,7 @@ impl Chat {
                 out.unknown(format!("messages of the unknown type '{kind}'"), line.place);
             }
         });
-        let entry = Entry { place: line.place, chunk };
+        let entry = (line.place, chunk);
         match self.ids.get(&*id) {
             Some(index) => self.entries[*index] = entry,
             None => {
@@ -254,7 +251,7 @@ impl Chat {
         reply.model = message.quoted("model");
         reply.provider = Some("\"google\"");
         reply.call = message.string("id");
-        reply.usage = message.object("tokens").map(usage);
+        reply.usage = message.object("tokens").map(|tokens| Usage::Whole(counts(tokens)));
         reply.reasoning = reply.reasoning.or_else(|| thoughts(message));
         if reply.parts.is_empty() && reply.reasoning.is_none() {
             return;
@@ -330,10 +327,6 @@ fn result_in<'a>(id: &str, parts: &[Value<'a>]) -> Option<Content<'a>> {
         true => Content::Json(text),
         false => Content::Blocks(std::iter::once(Block::Text(text)).chain(images).collect()),
     })
-}
-
-fn usage(tokens: Value<'_>) -> Usage<'static> {
-    Usage::Whole(counts(tokens))
 }
 
 /// Returns the tokens of a reply: those of the prompt, the part of them that was in the cache, and the output.
