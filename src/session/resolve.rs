@@ -2,63 +2,41 @@
 
 use super::SessionEntry;
 
-/// The result of resolving a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found<'e> {
-    /// One session matches.
-    One(&'e SessionEntry),
-    /// Several sessions match; these are all of them.
-    Several(Vec<&'e SessionEntry>),
-    /// No session matches.
-    None,
-}
-
-/// Finds the session with this name. If an agent has several sessions with the same key, the key means the
-/// newest one.
+/// Finds the session with this name: several if the name is ambiguous, and none if no session has it. If an agent has
+/// several sessions with the same key, the key means the newest one.
 #[must_use]
-pub fn resolve<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
-    match exact(entries, name) {
-        Found::None if !name.is_empty() => by_prefix(entries, name),
-        found => found,
-    }
+pub fn resolve<'e>(entries: &'e [SessionEntry], name: &str) -> Vec<&'e SessionEntry> {
+    let found = exact(entries, name);
+    if found.is_empty() && !name.is_empty() { by_prefix(entries, name) } else { found }
 }
 
 /// Finds a session by its complete id, key or label. Programs that create missing sessions use this, so that
 /// a new name that is a prefix of an existing one does not select the existing session.
 #[must_use]
-pub fn exact<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
+pub fn exact<'e>(entries: &'e [SessionEntry], name: &str) -> Vec<&'e SessionEntry> {
     if name.is_empty() {
-        return Found::None;
+        return Vec::new();
     }
     let ids = with(entries, |entry| entry.id == name);
     let keys = newest(with(entries, |entry| entry.key == name));
     let labels = with(entries, |entry| entry.label == name);
-    let found = [ids, keys, labels].into_iter().find(|found| !found.is_empty());
-    one_of(found.unwrap_or_default())
+    [ids, keys, labels].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-fn by_prefix<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
+fn by_prefix<'e>(entries: &'e [SessionEntry], name: &str) -> Vec<&'e SessionEntry> {
     let keys = newest(with(entries, |entry| entry.key.starts_with(name)));
-    let others = with(entries, |entry| entry.id.starts_with(name) || entry.label.starts_with(name));
-    let mut found = others;
+    let mut found =
+        with(entries, |entry| entry.id.starts_with(name) || entry.label.starts_with(name));
     for entry in keys {
         if !found.contains(&entry) {
             found.push(entry);
         }
     }
-    one_of(found)
+    found
 }
 
 fn with(entries: &[SessionEntry], fits: impl Fn(&SessionEntry) -> bool) -> Vec<&SessionEntry> {
     entries.iter().filter(|entry| fits(entry)).collect()
-}
-
-fn one_of(found: Vec<&SessionEntry>) -> Found<'_> {
-    match found.as_slice() {
-        [] => Found::None,
-        [entry] => Found::One(entry),
-        _ => Found::Several(found),
-    }
 }
 
 /// Returns the newest session of each agent and key.
@@ -96,10 +74,10 @@ mod tests {
             entry("ffff", "main:web:two", "abcx", 3),
             entry("work", "", "", 4),
         ];
-        let id = |name: &str| match resolve(&entries, name) {
-            Found::One(entry) => entry.id.clone(),
-            Found::Several(found) => format!("{}", found.len()),
-            Found::None => "-".to_owned(),
+        let id = |name: &str| match resolve(&entries, name).as_slice() {
+            [entry] => entry.id.clone(),
+            [] => "-".to_owned(),
+            found => format!("{}", found.len()),
         };
         for (name, expected) in [
             ("abc", "abc"),

@@ -5,7 +5,7 @@ use clawutils::cli::{Log, LogArgs, now, open_transcript};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::input::Input;
 use clawutils::printable::printable;
-use clawutils::session::resolve::{Found, exact, resolve};
+use clawutils::session::resolve::{exact, resolve};
 use clawutils::session::store::Store;
 use clawutils::session::{SessionEntry, name, time};
 use std::fs::File;
@@ -114,11 +114,11 @@ impl SessionPlace {
         is_whole: bool,
     ) -> anyhow::Result<Option<&'e SessionEntry>> {
         let found = if is_whole { exact(entries, name) } else { resolve(entries, name) };
-        match found {
-            Found::One(entry) => Ok(Some(entry)),
-            Found::None => Ok(None),
-            Found::Several(found) => {
-                for entry in &found {
+        match found.as_slice() {
+            [] => Ok(None),
+            [entry] => Ok(Some(entry)),
+            found => {
+                for entry in found {
                     let SessionEntry { id, agent, key, label, .. } = entry;
                     self.log.note(&format!(
                         "'{name}' matches session '{id}' of agent '{agent}', key '{key}', label '{label}'"
