@@ -204,23 +204,12 @@ impl Store {
         }
     }
 
-    /// Writes a new transcript from records that begin with a header.
+    /// Writes a new transcript from records that begin with a header. Unless `sync` is true, [`Store::sync`] then makes it
+    /// durable, together with others.
     ///
     /// # Errors
     /// 75 if another program created the file first; 74 or 77 if it cannot be written.
-    pub fn write(&self, path: &Path, records: &str, ts: &str) -> anyhow::Result<()> {
-        self.write_new(path, records, ts, true)
-    }
-
-    /// Writes one of many new transcripts. [`Store::sync`] then makes all of them durable.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
-    pub fn write_one_of_many(&self, path: &Path, records: &str, ts: &str) -> anyhow::Result<()> {
-        self.write_new(path, records, ts, false)
-    }
-
-    fn write_new(&self, path: &Path, records: &str, ts: &str, sync: bool) -> anyhow::Result<()> {
+    pub fn write(&self, path: &Path, records: &str, ts: &str, sync: bool) -> anyhow::Result<()> {
         self.require_own()?;
         let options = transcript::AppendOptions {
             expect_tail: Some(String::new()),

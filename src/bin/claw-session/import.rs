@@ -259,10 +259,7 @@ impl Import {
         new.source = source;
         let header = place.store.header(&new, now)?;
         let imported = import::import(input, &header.line, &ts)?;
-        match self.all {
-            Some(_) => place.store.write_one_of_many(&header.path, &imported.text, &ts)?,
-            None => place.store.write(&header.path, &imported.text, &ts)?,
-        }
+        place.store.write(&header.path, &imported.text, &ts, self.all.is_none())?;
         let entry = entry_of(new, header, now);
         known.add(entry.clone(), path, session.as_deref());
         Ok(entry)

@@ -94,7 +94,7 @@ pub(super) fn make(place: &SessionPlace, plan: SessionPlan) -> anyhow::Result<Se
     let same = entries.iter().filter(|entry| entry.key == new.key);
     let created = same.map(|entry| entry.created + 1).max().unwrap_or(now).max(now);
     let header = place.store.header(&new, created)?;
-    place.store.write(&header.path, &header.line, &ts)?;
+    place.store.write(&header.path, &header.line, &ts, true)?;
     Ok(entry_of(new, header, created))
 }
 
@@ -222,7 +222,7 @@ impl Fork {
         }
         let header = place.store.header(&new, now)?;
         let forked = fork::fork(&inputs[0], end, &header.line, &ts)?;
-        place.store.write(&header.path, &forked.text, &ts)?;
+        place.store.write(&header.path, &forked.text, &ts, true)?;
         self.report(place, &path, &forked);
         Output::lines([&header.id])
     }
