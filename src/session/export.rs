@@ -28,21 +28,19 @@ use adapt::{Adapter, Losses};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The form to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A program that can go on with a session, and where it keeps its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ExportForm {
-    /// A session of pi, OpenClaw or GoClaw, in version 3
-    Pi,
-    /// A project file of Claude Code
+    /// Claude Code, in CLAUDE_CONFIG_DIR or ~/.claude
     ClaudeCode,
-    /// A rollout file of Codex CLI
+    /// Codex CLI, in CODEX_HOME or ~/.codex
     Codex,
-    /// A chat of Gemini CLI
+    /// Gemini CLI, in .gemini in GEMINI_CLI_HOME or ~
     GeminiCli,
-    /// A session for opencode to import
+    /// opencode, which imports it from XDG_DATA_HOME or ~/.local/share
     Opencode,
-    /// The body of a request to OpenAI's API, without a model
-    Openai,
+    /// pi, in PI_CODING_AGENT_DIR or ~/.pi/agent
+    Pi,
 }
 
 /// A session in the form of another program.
@@ -100,7 +98,7 @@ struct RecordFacts {
     has_reasoning: bool,
 }
 
-/// Converts a transcript to the text of a file in this form. `directory` is the working directory that the file names if
+/// Converts a transcript to the text of a file of this program. `directory` is the working directory that the file names if
 /// the session names none. The same transcript gives the same ids, unless `copy` differs, which is the number of the copy.
 ///
 /// # Errors
@@ -119,11 +117,6 @@ pub fn export(
         ExportForm::Codex => (codex::text, Program::Codex),
         ExportForm::GeminiCli => (gemini_cli::text, Program::GeminiCli),
         ExportForm::Opencode => (opencode::text, Program::Opencode),
-        ExportForm::Openai => {
-            let messages = target::convert(messages, Target::Openai, Thinking::Auto);
-            let text = Members::new().list("messages", messages).into_line();
-            return Ok(Export { text, ..Export::default() });
-        }
     };
     let [input] = &inputs;
     if messages.is_empty() {
@@ -146,6 +139,16 @@ pub fn export(
     let id = exported.uuid(0);
     let Exported { directory, title, time, .. } = exported;
     Ok(Export { text, id, directory, title, time, losses: losses.lines() })
+}
+
+/// Converts a transcript to the body of a request to OpenAI's API, without a model.
+///
+/// # Errors
+/// If the transcript cannot be read.
+pub fn request(input: Input) -> anyhow::Result<String> {
+    let messages = from_inputs(&[input], &RebuildOptions::default())?.messages;
+    let messages = target::convert(messages, Target::Openai, Thinking::Auto);
+    Ok(Members::new().list("messages", messages).into_line())
 }
 
 impl Exported {

@@ -28,50 +28,23 @@ pub struct Carry {
     pub name: String,
     /// Program that is to go on with it
     #[arg(long, value_name = "PROGRAM")]
-    pub to: Target,
+    pub to: ExportForm,
 }
 
-/// A program that sessions can be carried to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Target {
-    /// Claude Code, in CLAUDE_CONFIG_DIR or ~/.claude
-    ClaudeCode,
-    /// Codex CLI, in CODEX_HOME or ~/.codex
-    Codex,
-    /// Gemini CLI, in .gemini in GEMINI_CLI_HOME or ~
-    GeminiCli,
-    /// opencode, which imports it from XDG_DATA_HOME or ~/.local/share
-    Opencode,
-    /// pi, in PI_CODING_AGENT_DIR or ~/.pi/agent
-    Pi,
-}
-
-impl Target {
-    fn form(self) -> ExportForm {
-        match self {
-            Target::ClaudeCode => ExportForm::ClaudeCode,
-            Target::Codex => ExportForm::Codex,
-            Target::GeminiCli => ExportForm::GeminiCli,
-            Target::Opencode => ExportForm::Opencode,
-            Target::Pi => ExportForm::Pi,
-        }
-    }
-
-    /// Returns the home of the program.
-    fn home(self) -> anyhow::Result<PathBuf> {
-        let (variable, usual, inside) = match self {
-            Target::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", ""),
-            Target::Codex => ("CODEX_HOME", ".codex", ""),
-            Target::GeminiCli => ("GEMINI_CLI_HOME", ".gemini", ".gemini"),
-            Target::Opencode => ("XDG_DATA_HOME", ".local/share/opencode", "opencode"),
-            Target::Pi => ("PI_CODING_AGENT_DIR", ".pi/agent", ""),
-        };
-        let get = |name| ENVIRONMENT.get(name).filter(|value| !value.is_empty());
-        match (get(variable), get("HOME")) {
-            (Some(home), _) => Ok(Path::new(&home).join(inside)),
-            (None, Some(home)) => Ok(Path::new(&home).join(usual)),
-            (None, None) => fail(Exit::Usage, format!("cannot find '{usual}': set {variable}")),
-        }
+/// Returns the home of a program.
+fn home(program: ExportForm) -> anyhow::Result<PathBuf> {
+    let (variable, usual, inside) = match program {
+        ExportForm::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", ""),
+        ExportForm::Codex => ("CODEX_HOME", ".codex", ""),
+        ExportForm::GeminiCli => ("GEMINI_CLI_HOME", ".gemini", ".gemini"),
+        ExportForm::Opencode => ("XDG_DATA_HOME", ".local/share/opencode", "opencode"),
+        ExportForm::Pi => ("PI_CODING_AGENT_DIR", ".pi/agent", ""),
+    };
+    let get = |name| ENVIRONMENT.get(name).filter(|value| !value.is_empty());
+    match (get(variable), get("HOME")) {
+        (Some(home), _) => Ok(Path::new(&home).join(inside)),
+        (None, Some(home)) => Ok(Path::new(&home).join(usual)),
+        (None, None) => fail(Exit::Usage, format!("cannot find '{usual}': set {variable}")),
     }
 }
 
@@ -80,14 +53,14 @@ impl Carry {
         survive_file_limits()?;
         let input = place.open(&self.name)?;
         let here = std::env::current_dir().context("cannot find the current directory")?;
-        let home = self.to.home()?;
+        let home = home(self.to)?;
         let (export, path, is_new) = self.copy(input, &here.to_string_lossy(), &home)?;
         note_losses(place, &export);
         if is_new {
-            if self.to == Target::GeminiCli {
+            if self.to == ExportForm::GeminiCli {
                 gemini::own(&path, &export.directory)?;
             }
-            if let (Target::Codex, Some(title)) = (self.to, &export.title) {
+            if let (ExportForm::Codex, Some(title)) = (self.to, &export.title) {
                 let index = home.join("session_index.jsonl");
                 add_title(&index, &export, title)
                     .with_context(|| format!("cannot write '{}'", index.display()))?;
@@ -101,7 +74,7 @@ impl Carry {
         let mut command = std::ffi::OsString::from("cd ");
         command.push(quoted(export.directory.as_ref()));
         command.push(" && ");
-        command.push(place::resume(&export, self.to.form(), &path));
+        command.push(place::resume(&export, self.to, &path));
         print_line(&mut out, &command, "")?;
         out.finish()?;
         Ok(Exit::Done)
@@ -116,16 +89,16 @@ impl Carry {
         home: &Path,
     ) -> anyhow::Result<(Export, PathBuf, bool)> {
         for copy in 0..MOST_COPIES {
-            let mut export = export(input.clone(), self.to.form(), here, copy)?;
+            let mut export = export(input.clone(), self.to, here, copy)?;
             // The program is told its working directory without symbolic links.
             if let Ok(directory) = canonicalize(&export.directory) {
                 export.directory = directory.to_string_lossy().into_owned();
             }
             let root = match self.to {
-                Target::GeminiCli => gemini::project(home, &export.directory)?,
+                ExportForm::GeminiCli => gemini::project(home, &export.directory)?,
                 _ => home.to_owned(),
             };
-            let path = root.join(place::path(&export, self.to.form())?);
+            let path = root.join(place::path(&export, self.to)?);
             match read(&path) {
                 Ok(text) if text == export.text.as_bytes() => return Ok((export, path, false)),
                 Ok(_) => {}

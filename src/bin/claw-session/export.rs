@@ -50,47 +50,34 @@ pub enum Form {
     Otel,
 }
 
-/// The use of a form.
-enum Kind {
-    /// One session, as another program writes it.
-    Session(ExportForm),
-    Training(training::Form),
-    Spans,
-}
-
 impl Form {
-    fn kind(self) -> Kind {
+    /// Returns the program that reads the form; `None` if it is not that of a program.
+    fn program(self) -> Option<ExportForm> {
         match self {
-            Form::Pi => Kind::Session(ExportForm::Pi),
-            Form::ClaudeCode => Kind::Session(ExportForm::ClaudeCode),
-            Form::Codex => Kind::Session(ExportForm::Codex),
-            Form::GeminiCli => Kind::Session(ExportForm::GeminiCli),
-            Form::Opencode => Kind::Session(ExportForm::Opencode),
-            Form::Openai => Kind::Session(ExportForm::Openai),
-            Form::OpenaiJsonl => Kind::Training(training::Form::Openai),
-            Form::Sharegpt => Kind::Training(training::Form::ShareGpt),
-            Form::Otel => Kind::Spans,
+            Form::Pi => Some(ExportForm::Pi),
+            Form::ClaudeCode => Some(ExportForm::ClaudeCode),
+            Form::Codex => Some(ExportForm::Codex),
+            Form::GeminiCli => Some(ExportForm::GeminiCli),
+            Form::Opencode => Some(ExportForm::Opencode),
+            Form::Openai | Form::OpenaiJsonl | Form::Sharegpt | Form::Otel => None,
         }
     }
 }
 
 impl Export {
     pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
-        let kind = self.to.kind();
-        if self.content && !matches!(kind, Kind::Spans) {
+        if self.content && self.to != Form::Otel {
             return fail(Exit::Usage, "--content is only for --to otel; omit it");
         }
         let mut out = Output::open();
-        let exit = match kind {
-            Kind::Session(form) => {
-                if self.redact.redact.is_some() {
-                    return fail(Exit::Usage, "--redact is only for examples and spans; omit it");
-                }
-                session(place, self.selection.only()?, form, &mut out)?;
-                Exit::Done
+        let exit = match self.to {
+            Form::OpenaiJsonl => self.examples(place, training::Form::Openai, &mut out)?,
+            Form::Sharegpt => self.examples(place, training::Form::ShareGpt, &mut out)?,
+            Form::Otel => self.spans(place, &mut out)?,
+            _ if self.redact.redact.is_some() => {
+                return fail(Exit::Usage, "--redact is only for examples and spans; omit it");
             }
-            Kind::Training(form) => self.examples(place, form, &mut out)?,
-            Kind::Spans => self.spans(place, &mut out)?,
+            form => session(place, self.selection.only()?, form, &mut out)?,
         };
         out.finish()?;
         Ok(exit)
@@ -172,17 +159,20 @@ impl Export {
     }
 }
 
-/// Writes a session in the form of another program.
-fn session(
-    place: &SessionPlace,
-    name: &str,
-    form: ExportForm,
-    out: &mut Output,
-) -> anyhow::Result<()> {
+/// Writes a session in the form of another program, or as the body of a request.
+fn session(place: &SessionPlace, name: &str, form: Form, out: &mut Output) -> anyhow::Result<Exit> {
     let directory = std::env::current_dir().context("cannot find the current directory")?;
-    let exported = export(place.open(name)?, form, &directory.to_string_lossy(), 0)?;
-    note_losses(place, &exported);
-    out.write_all(exported.text.as_bytes()).context("cannot write '<stdout>'")
+    let input = place.open(name)?;
+    let text = match form.program() {
+        Some(program) => {
+            let exported = export(input, program, &directory.to_string_lossy(), 0)?;
+            note_losses(place, &exported);
+            exported.text
+        }
+        None => export::request(input)?,
+    };
+    out.write_all(text.as_bytes()).context("cannot write '<stdout>'")?;
+    Ok(Exit::Done)
 }
 
 /// Reports the parts of a session that the other program does not get.

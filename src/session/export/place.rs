@@ -14,7 +14,7 @@ const MOST_NAME: usize = 200;
 /// directory of the project.
 ///
 /// # Errors
-/// Status 2 if no program keeps sessions in this form; 65 if the name of the working directory is too long.
+/// Status 65 if the name of the working directory is too long.
 pub fn path(export: &Export, form: ExportForm) -> anyhow::Result<PathBuf> {
     let Export { id, directory, .. } = export;
     let time = timestamp(export.time);
@@ -44,9 +44,6 @@ pub fn path(export: &Export, form: ExportForm) -> anyhow::Result<PathBuf> {
             let time = time.replace([':', '.'], "-");
             format!("sessions/--{project}--/{time}_{id}.jsonl")
         }
-        ExportForm::Openai => {
-            return fail(Exit::Usage, "no program keeps sessions in the form 'openai'; use export");
-        }
     };
     Ok(PathBuf::from(path))
 }
@@ -71,7 +68,7 @@ pub fn resume(export: &Export, form: ExportForm, path: &Path) -> String {
         ExportForm::ClaudeCode => format!("claude --resume {id}"),
         ExportForm::Codex => format!("codex resume {id}"),
         ExportForm::GeminiCli => format!("gemini --resume {id}"),
-        _ => format!("pi --session {id}"),
+        ExportForm::Pi => format!("pi --session {id}"),
     }
 }
 
@@ -98,7 +95,6 @@ mod tests {
         ] {
             assert_eq!(path(&export, form).unwrap(), PathBuf::from(expected), "{form:?}");
         }
-        assert!(path(&export, ExportForm::Openai).is_err());
         let long = Export { directory: "/x".repeat(101), ..export };
         assert!(path(&long, ExportForm::ClaudeCode).is_err());
     }
