@@ -4,6 +4,7 @@
 //! the files. It holds the lock of the agent, which it releases once a second, so that other programs do not wait long;
 //! it then lists the sessions again. If there are so many of them that this takes long, it releases the lock less often.
 
+use crate::make::first_unused;
 use crate::place::SessionPlace;
 use clawutils::session::import::source_of;
 use clawutils::session::{SessionEntry, name};
@@ -143,17 +144,8 @@ impl<'p> Imported<'p> {
 
     /// Returns a key that no session has: `key`, or the first unused one of `key-2`, `key-3` and so on.
     pub fn unused(&mut self, key: &str) -> String {
-        if !self.keys.contains(key) {
-            return key.to_owned();
-        }
         let number = self.numbers.entry(key.to_owned()).or_insert(1);
-        loop {
-            *number += 1;
-            let own = format!("{key}-{number}");
-            if !self.keys.contains(&own) {
-                return own;
-            }
-        }
+        first_unused(key, number, |key| self.keys.contains(key))
     }
 
     /// Adds a session that was just made from the session `name` in `file`.

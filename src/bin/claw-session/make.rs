@@ -88,7 +88,7 @@ pub(super) fn make(place: &SessionPlace, plan: SessionPlan) -> anyhow::Result<Se
         return Ok(entry.clone());
     }
     if !has_key {
-        new.key = unused(&entries, new.key);
+        new.key = unused(&entries, &new.key);
     }
     // The new session must be the newest with its key, even if the clock was set back.
     let same = entries.iter().filter(|entry| entry.key == new.key);
@@ -98,13 +98,22 @@ pub(super) fn make(place: &SessionPlace, plan: SessionPlan) -> anyhow::Result<Se
     Ok(entry_of(new, header, created))
 }
 
-/// Returns a key that no session has: `key`, or the first unused one of `key-2`, `key-3` and so on.
-pub(super) fn unused(entries: &[SessionEntry], key: String) -> String {
+/// Returns a key that no session has; see [`first_unused`].
+fn unused(entries: &[SessionEntry], key: &str) -> String {
     let keys: HashSet<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
-    let mut number = 1;
-    let mut own = key.clone();
-    while keys.contains(own.as_str()) {
-        number += 1;
+    first_unused(key, &mut 1, |key| keys.contains(key))
+}
+
+/// Returns a key that is not taken: `key`, or the first unused one of `key-2`, `key-3` and so on. `number` is the last
+/// number that was tried, and becomes that of the key.
+pub(super) fn first_unused(
+    key: &str,
+    number: &mut usize,
+    is_taken: impl Fn(&str) -> bool,
+) -> String {
+    let mut own = key.to_owned();
+    while is_taken(&own) {
+        *number += 1;
         own = format!("{key}-{number}");
     }
     own
@@ -218,7 +227,7 @@ impl Fork {
         place.store.header(&new, now)?;
         let _lock = place.lock(&new.agent)?;
         if self.key.is_none() {
-            new.key = unused(&place.list(Some(&new.agent), false)?, new.key);
+            new.key = unused(&place.list(Some(&new.agent), false)?, &new.key);
         }
         let header = place.store.header(&new, now)?;
         let forked = fork::fork(&inputs[0], end, &header.line, &ts)?;
