@@ -6,7 +6,6 @@ use clawutils::exit::Exit;
 use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json};
 use clawutils::session::{SessionEntry, time};
-use std::collections::HashMap;
 
 /// List sessions.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -29,21 +28,16 @@ impl List {
         if self.names {
             return names(&entries);
         }
-        let mut current = HashMap::new();
-        for entry in &entries {
-            let own = || place.store.current(&entry.agent, &entries).map(|own| own.path.clone());
-            current.entry(entry.agent.as_str()).or_insert_with(own);
-        }
-        let is_current = |entry: &SessionEntry| {
-            current.get(entry.agent.as_str()).is_some_and(|own| own.as_ref() == Some(&entry.path))
-        };
+        let current = place.current(&entries);
         let agents = entries.iter().map(|entry| entry.agent.chars().count()).max().unwrap_or(0);
-        Output::lines(entries.iter().map(|entry| match (self.json, is_current(entry)) {
-            (true, is_current) => {
-                printable_json(&members(entry, is_current).into_json()).into_owned()
+        Output::lines(entries.iter().map(|entry| {
+            match (self.json, current.contains(&entry.path)) {
+                (true, is_current) => {
+                    printable_json(&members(entry, is_current).into_json()).into_owned()
+                }
+                (false, true) => format!("* {}", printable(&row(entry, agents))),
+                (false, false) => format!("  {}", printable(&row(entry, agents))),
             }
-            (false, true) => format!("* {}", printable(&row(entry, agents))),
-            (false, false) => format!("  {}", printable(&row(entry, agents))),
         }))
     }
 }

@@ -8,6 +8,7 @@ use clawutils::printable::printable;
 use clawutils::session::resolve::{exact, resolve};
 use clawutils::session::store::Store;
 use clawutils::session::{SessionEntry, name, time};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -75,6 +76,13 @@ impl SessionPlace {
     /// Returns all sessions that a name can refer to, sorted.
     pub(crate) fn entries(&self) -> anyhow::Result<Vec<SessionEntry>> {
         self.list(self.agent.as_deref(), false)
+    }
+
+    /// Returns the transcript of each agent's current session.
+    pub(crate) fn current(&self, entries: &[SessionEntry]) -> Vec<PathBuf> {
+        let agents: BTreeSet<&str> = entries.iter().map(|entry| entry.agent.as_str()).collect();
+        let own = |agent| self.store.current(agent, entries).map(|entry| entry.path.clone());
+        agents.into_iter().filter_map(own).collect()
     }
 
     /// Returns the session with this name.

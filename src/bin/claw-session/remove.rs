@@ -9,7 +9,7 @@ use clawutils::session::SessionEntry;
 use clawutils::session::expire::{Keep, choose, duration};
 use clawutils::session::turn::{HeldTurn, Purpose, tidy_orphans};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// Delete a session.
@@ -72,7 +72,7 @@ impl Expire {
             }
         };
         let entries = place.entries()?;
-        let current = current(place, &entries);
+        let current = place.current(&entries);
         let mut out = Output::open();
         for entry in choose(&entries, keep, |entry| current.contains(&entry.path)) {
             match HeldTurn::take(&entry.path, Purpose::Turn, Duration::ZERO) {
@@ -93,15 +93,6 @@ impl Expire {
         out.finish()?;
         Ok(Exit::Done)
     }
-}
-
-/// Returns the transcript of each agent's current session.
-fn current(place: &SessionPlace, entries: &[SessionEntry]) -> Vec<PathBuf> {
-    let mut agents: Vec<&str> = entries.iter().map(|entry| entry.agent.as_str()).collect();
-    agents.sort_unstable();
-    agents.dedup();
-    let own = |agent: &str| place.store.current(agent, entries).map(|entry| entry.path.clone());
-    agents.into_iter().filter_map(own).collect()
 }
 
 /// Removes lock files without transcripts from the directories of sessions, unless `is_dry` is true.
