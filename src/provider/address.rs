@@ -140,11 +140,11 @@ pub fn vertex_parent<'b>(base: &'b str, publisher: &str) -> (String, &'b str) {
     (format!("{path}/publishers/{publisher}/models"), query)
 }
 
-/// Returns a model's name as a segment of a path. Characters that have a meaning there are replaced.
+/// Returns a name as a segment of a path. Characters that have a meaning there are replaced.
 #[must_use]
-pub fn segment(name: &str) -> String {
+pub fn segment(name: impl AsRef<[u8]>) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '~');
-    let encoded = name.bytes().map(|byte| match char::from(byte) {
+    let encoded = name.as_ref().iter().map(|byte| match char::from(*byte) {
         c if is_plain(c) => c.to_string(),
         _ => format!("%{byte:02X}"),
     });

@@ -130,7 +130,7 @@ fn next(question: &Question, page: &Object<'_>) -> Option<Question> {
     }
     // The parameter of the page before is the last one.
     let url = question.url.split(&format!("&{parameter}=")).next()?;
-    Some(Question::get(format!("{url}&{parameter}={}", address::segment(&token))))
+    Some(Question::get(format!("{url}&{parameter}={}", address::segment(&*token))))
 }
 
 /// Reads what an answer says about one model. Returns `None` if it names none.

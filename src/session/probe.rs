@@ -8,11 +8,13 @@ use crate::input::line::without_mark;
 use crate::json::Object;
 use crate::json::write::Members;
 use crate::record::{self, Body};
+use anyhow::Context;
 use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// The state of a file. As long as all three members are the same, the content is assumed to be unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +35,15 @@ impl Stamp {
         let nanos = u64::try_from(meta.mtime_nsec()).unwrap_or(0);
         let modified = seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
         Stamp { size: meta.len(), modified, inode: meta.ino() }
+    }
+
+    /// Returns the stamp of the file at `path`.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn of_file(path: &Path) -> anyhow::Result<Stamp> {
+        let meta = path.metadata().with_context(|| format!("cannot read '{}'", path.display()))?;
+        Ok(Stamp::of(&meta))
     }
 
     /// Returns the stamp in an object to which [`Stamp::add_to`] has added one.

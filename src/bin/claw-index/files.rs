@@ -27,16 +27,6 @@ impl FoundFile {
     pub fn key(&self) -> String {
         self.path.to_string_lossy().into_owned()
     }
-
-    /// Returns the state of the file at this moment.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub fn stamp_now(&self) -> anyhow::Result<Stamp> {
-        let meta = fs::metadata(&self.path);
-        let meta = meta.with_context(|| format!("cannot read '{}'", self.path.display()))?;
-        Ok(Stamp::of(&meta))
-    }
 }
 
 /// The files that an update looks at.

@@ -6,10 +6,10 @@
 use crate::conversations::Conversations;
 use crate::database::require_file;
 use crate::{goclaw, llm, openclaw, opencode};
-use anyhow::Context;
 use clap::Args;
 use clawutils::cli::{Log, Output};
 use clawutils::exit::{Error, Exit, fail};
+use clawutils::provider::address::segment;
 use clawutils::session::probe::Stamp;
 use rusqlite::{Connection, OpenFlags};
 use std::collections::HashSet;
@@ -42,7 +42,7 @@ impl Records {
         if self.file.exists() {
             require_file(&self.file)?;
         }
-        let before = fs::metadata(&self.file).map(|meta| Stamp::of(&meta)).with_context(cannot)?;
+        let before = Stamp::of_file(&self.file)?;
         let mut out = Output::open();
         let mut sessions = Conversations::new(name.to_string(), log, &mut out);
         self.write(&mut sessions).map_err(|error| match error.downcast::<rusqlite::Error>() {
@@ -54,8 +54,7 @@ impl Records {
         })?;
         let skipped = sessions.skipped;
         out.finish()?;
-        let after = fs::metadata(&self.file).map(|meta| Stamp::of(&meta)).with_context(cannot)?;
-        if before != after {
+        if before != Stamp::of_file(&self.file)? {
             return fail(Exit::TryLater, format!("{}: it has changed; try again", cannot()));
         }
         Ok(if skipped > 0 { Exit::Data } else { Exit::Done })
@@ -94,15 +93,9 @@ fn open(path: &Path) -> anyhow::Result<Connection> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     let has_log = fs::metadata(log).is_ok_and(|meta| meta.len() > 0);
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(byte);
-    let mut uri = String::from("file:");
-    for byte in std::path::absolute(path)?.as_os_str().as_bytes() {
-        match plain(byte) {
-            true => uri.push(char::from(*byte)),
-            false => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri.push_str(if has_log { "?mode=ro" } else { "?immutable=1" });
+    let mode = if has_log { "?mode=ro" } else { "?immutable=1" };
+    let path = segment(std::path::absolute(path)?.as_os_str().as_bytes());
+    let uri = format!("file:{path}{mode}");
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let database = Connection::open_with_flags(uri, flags)?;
     database.busy_timeout(PATIENCE)?;

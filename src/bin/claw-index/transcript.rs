@@ -99,7 +99,7 @@ pub fn update(
 ) -> anyhow::Result<Outcome> {
     let change = Transaction::new_unchecked(database, TransactionBehavior::Immediate)?;
     // If the file grows after this, its state is another one than that stored here, and the next update reads it again.
-    let stamp = file.stamp_now()?;
+    let stamp = Stamp::of_file(&file.path)?;
     let source = Input::open(&file.path)?;
     let input = match DialectArgs::default().open(source.clone()) {
         Ok(input) => input,

@@ -134,7 +134,7 @@ impl Import {
             return ids.filter_map(|made| made.map(|(_, id)| id).transpose()).collect();
         };
         let path = full_path(file)?;
-        let stamp = stamp(&path)?;
+        let stamp = Stamp::of_file(&path)?;
         // The newest rows of a database are in another file.
         let mut is_whole = !database::has_log(&path);
         if let Some(seen) = seen.find(&path, stamp).filter(|_| is_whole) {
@@ -155,7 +155,7 @@ impl Import {
         for source in sources {
             run.give_way()?;
             let (entry, printed) = self.session(run, &source)?;
-            sessions.push((entry.id, self::stamp(&entry.path)?));
+            sessions.push((entry.id, Stamp::of_file(&entry.path)?));
             ids.extend(printed);
         }
         if is_whole {
@@ -284,11 +284,6 @@ impl<'p> Run<'p> {
 
 fn full_path(file: &Path) -> anyhow::Result<PathBuf> {
     std::fs::canonicalize(file).with_context(|| format!("cannot read '{}'", file.display()))
-}
-
-fn stamp(path: &Path) -> anyhow::Result<Stamp> {
-    let meta = std::fs::metadata(path);
-    Ok(Stamp::of(&meta.with_context(|| format!("cannot read '{}'", path.display()))?))
 }
 
 impl Outcomes {

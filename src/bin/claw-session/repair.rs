@@ -9,6 +9,7 @@ use clawutils::input::Input;
 use clawutils::new_file::NewFile;
 use clawutils::process::{holders, quoted};
 use clawutils::repair::{self, Options, Repaired};
+use clawutils::session::probe::Stamp;
 use std::fs::{Metadata, canonicalize, hard_link};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -156,7 +157,7 @@ impl Repair {
         if self.in_place {
             refuse_use(&path, &name)?;
         }
-        if !is_same(&before, &meta(&path)?) {
+        if Stamp::of(&before) != Stamp::of_file(&path)? {
             let text = format!("'{name}' changed meanwhile; end the program that uses it first");
             return fail(Exit::TryLater, text);
         }
@@ -205,11 +206,6 @@ fn lines(count: usize) -> String {
 
 fn meta(path: &Path) -> anyhow::Result<Metadata> {
     path.metadata().with_context(|| format!("cannot read '{}'", path.display()))
-}
-
-fn is_same(before: &Metadata, now: &Metadata) -> bool {
-    let facts = |meta: &Metadata| (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec());
-    facts(before) == facts(now)
 }
 
 /// Returns the words for the shell that name the sessions in a directory.
