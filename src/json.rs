@@ -168,6 +168,12 @@ impl<'a> Object<'a> {
         self.get(name).and_then(string)
     }
 
+    /// Returns member `name` if it is an object.
+    #[must_use]
+    pub fn object(&self, name: &str) -> Option<Object<'a>> {
+        self.get(name).and_then(|raw| Object::parse(raw).ok())
+    }
+
     /// Returns member `name` as a number; `None` if it is absent or not an integer from 0 to `u64::MAX`.
     #[inline(always)]
     #[must_use]

@@ -412,9 +412,8 @@ fn other(record: &Record<'_>, object: &Object<'_>) -> Option<OtherRow> {
 }
 
 fn session(object: &Object<'_>) -> SessionRow {
-    let inside = |name: &str, member: &str| {
-        object.get(name).and_then(|raw| string(&Object::parse(raw).ok()?, member))
-    };
+    let inside =
+        |name: &str, member: &str| object.object(name).and_then(|inner| string(&inner, member));
     let created = string(object, "created").and_then(|text| time::of_text(&text));
     SessionRow {
         id: string(object, "id"),

@@ -232,7 +232,7 @@ impl Exported {
                 if let Some(id) = record.string("id") {
                     self.id = id.into_owned();
                 }
-                let source = record.get("source").and_then(|raw| Object::parse(raw).ok());
+                let source = record.object("source");
                 let get = |name| source.as_ref().and_then(|it: &Object<'_>| it.string(name));
                 if let Some(dialect) = get("dialect") {
                     self.program = Program::named(&dialect);

@@ -67,8 +67,7 @@ impl SourceFacts {
 /// Returns the file that the header of a session names as its source, and the session in the file, if it names one.
 #[must_use]
 pub fn source_of(header: &str) -> Option<(String, Option<String>)> {
-    let header = Object::parse(header).ok()?;
-    let source = Object::parse(header.get("source")?).ok()?;
+    let source = Object::parse(header).ok()?.object("source")?;
     let text = |name: &str| source.string(name).map(Cow::into_owned);
     Some((text("file")?, text("session")))
 }

@@ -126,7 +126,7 @@ fn records(
 }
 
 fn header(own: Option<&Object<'_>>, id: &str) -> String {
-    let source = own.and_then(|own| Object::parse(own.get("source")?).ok());
+    let source = own.and_then(|own| own.object("source"));
     let source = |name: &str| source.as_ref().and_then(|source| source.get(name));
     Members::of_type("session")
         .string("id", id)

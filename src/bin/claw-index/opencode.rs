@@ -144,9 +144,8 @@ impl Message {
     }
 
     fn reply(&self, data: &Object<'_>) -> Vec<String> {
-        let error = data.get("error").and_then(|error| Object::parse(error).ok());
         let is_aborted = |error: &Object<'_>| error.get("name") == Some("\"MessageAbortedError\"");
-        if let Some(error) = error.filter(|error| !is_aborted(error)) {
+        if let Some(error) = data.object("error").filter(|error| !is_aborted(error)) {
             return vec![self.failure(&error)];
         }
         let mut reply = Reply {
@@ -172,7 +171,7 @@ impl Message {
 
     /// Returns the record of a call to the provider that failed, which is not sent.
     fn failure(&self, error: &Object<'_>) -> String {
-        let data = error.get("data").and_then(|data| Object::parse(data).ok());
+        let data = error.object("data");
         let message = data.as_ref().and_then(|data| data.string("message")).unwrap_or_default();
         self.record("error", &self.id)
             .string("class", &error.string("name").unwrap_or("failed".into()))
@@ -246,7 +245,7 @@ impl Reply<'_> {
         if !self.blocks.is_empty() || self.records.is_empty() {
             self.write_blocks(id);
         }
-        let state = part.get("state").and_then(|state| Object::parse(state).ok());
+        let state = part.object("state");
         let input = state.as_ref().and_then(|state| state.get("input")).unwrap_or("{}");
         let call = part.get("callID").unwrap_or("\"\"");
         let record = self.message.record("tool_use", id).raw("tool_use_id", call);
@@ -266,8 +265,8 @@ fn text_block(text: &str) -> String {
 
 /// Adds the model, the provider and the counts of a reply.
 fn facts(record: Members, data: &Object<'_>) -> Members {
-    let tokens = data.get("tokens").and_then(|tokens| Object::parse(tokens).ok());
-    let cache = tokens.as_ref().and_then(|tokens| Object::parse(tokens.get("cache")?).ok());
+    let tokens = data.object("tokens");
+    let cache = tokens.as_ref().and_then(|tokens| tokens.object("cache"));
     let count = |object: &Option<Object<'_>>, name: &str| {
         object.as_ref().and_then(|object| object.number(name)).unwrap_or(0)
     };
@@ -284,8 +283,7 @@ fn facts(record: Members, data: &Object<'_>) -> Members {
 
 /// Returns thinking that Anthropic's models take back, as a block.
 fn thinking(part: &Object<'_>) -> Option<String> {
-    let metadata = Object::parse(part.get("metadata")?).ok()?;
-    let own = Object::parse(metadata.get("anthropic")?).ok()?;
+    let own = part.object("metadata")?.object("anthropic")?;
     if let Some(data) = own.get("redactedData") {
         return Some(Members::of_type("redacted_thinking").raw("data", data).into_json());
     }
@@ -315,8 +313,7 @@ fn result(state: &Object<'_>) -> Option<(String, bool)> {
     match state.string("status").as_deref()? {
         "error" => Some((state.get("error")?.to_owned(), true)),
         "completed" => {
-            let time = state.get("time").and_then(|time| Object::parse(time).ok());
-            if time.is_some_and(|time| time.get("compacted").is_some()) {
+            if state.object("time").is_some_and(|time| time.get("compacted").is_some()) {
                 return Some((json::quote(CLEARED), false));
             }
             let output = state.get("output")?;

@@ -7,7 +7,6 @@ use clawutils::input::Input;
 use clawutils::input::lines::Lines;
 use clawutils::input::rope::Rope;
 use clawutils::input::spool;
-use clawutils::json::Object;
 use clawutils::process;
 use std::io::Write;
 use std::path::Path;
@@ -113,9 +112,9 @@ fn headers(input: &Input) -> anyhow::Result<Vec<Header>> {
             let object = &line.object;
             if object.get("type") == Some("\"session\"") {
                 let key = object.string("id").unwrap_or_default().into_owned();
-                let source = object.get("source").and_then(|source| Object::parse(source).ok());
-                let program = source.and_then(|it| Some(it.string("dialect")?.into_owned()));
-                headers.push((program.unwrap_or_default(), key, line.place.offset));
+                let program = object.object("source").and_then(|it| it.string("dialect"));
+                let program = program.unwrap_or_default().into_owned();
+                headers.push((program, key, line.place.offset));
             }
         }
     }

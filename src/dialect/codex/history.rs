@@ -11,7 +11,6 @@ use crate::finding::rules;
 use crate::input::Input;
 use crate::input::lines::Lines;
 use crate::input::origin::{Remark, SourcePlace};
-use crate::json::Object;
 use crate::new_file::directory_of;
 use std::borrow::Cow;
 use std::fs;
@@ -75,8 +74,7 @@ impl Base {
         let Some(mut batch) = lines.batch()? else { return Ok(None) };
         let Some(Ok(line)) = batch.next() else { return Ok(None) };
         let base = || {
-            let meta = Object::parse(line.object.get("payload")?).ok()?;
-            let base = Object::parse(meta.get("history_base")?).ok()?;
+            let base = line.object.object("payload")?.object("history_base")?;
             let id = base.string("thread_id").map_or_else(String::new, Cow::into_owned);
             let (length, ordinal) =
                 (base.number("end_byte_offset"), base.number("end_ordinal_exclusive"));

@@ -193,7 +193,7 @@ impl Adapter<'_> {
             return block;
         }
         let object = Object::parse(&block.raw).ok();
-        let source = object.as_ref().and_then(|object| Object::parse(object.get("source")?).ok());
+        let source = object.as_ref().and_then(|object| object.object("source"));
         let get = |name: &str| source.as_ref().and_then(|source| source.string(name));
         let is_image = object.as_ref().and_then(|object| object.get("type")) == Some("\"image\"");
         let is_plain = get("type").as_deref() == Some("text");

@@ -119,8 +119,7 @@ fn result(
 
 /// Returns a file as a part.
 fn media(block: &str) -> Option<String> {
-    let object = Object::parse(block).ok()?;
-    let source = Object::parse(object.get("source")?).ok()?;
+    let source = Object::parse(block).ok()?.object("source")?;
     let (media_type, data) = (source.get("media_type")?, source.get("data")?);
     let data = |it: Members| it.raw("mimeType", media_type).raw("data", data);
     Some(Members::new().object("inlineData", data).into_json())

@@ -273,7 +273,7 @@ fn prompt_part(block: &str) -> Option<Members> {
 }
 
 fn file(block: &str) -> Option<Members> {
-    let source = Object::parse(Object::parse(block).ok()?.get("source")?).ok()?;
+    let source = Object::parse(block).ok()?.object("source")?;
     let (media_type, data) = (source.string("media_type")?, source.string("data")?);
     let url = format!("data:{media_type};base64,{data}");
     Some(Members::of_type("file").string("mime", &media_type).string("url", &url))

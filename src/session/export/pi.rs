@@ -159,7 +159,7 @@ fn text_block(raw: &str) -> String {
 /// equivalent block.
 fn content(raw: &str) -> String {
     let Ok(object) = Object::parse(raw) else { return text_block(&json::quote(raw)) };
-    let source = object.get("source").and_then(|raw| Object::parse(raw).ok());
+    let source = object.object("source");
     match (object.string("type").as_deref(), source) {
         (Some("text"), _) => text_block(object.get("text").unwrap_or("\"\"")),
         (Some("image"), Some(source)) if source.get("data").is_some() => Members::of_type("image")

@@ -99,12 +99,9 @@ fn parts(database: &Connection, message: &str) -> anyhow::Result<Vec<Part>> {
             "text" => Some(Part::Text(text_of(database, words, &payload)?)),
             "reasoning" => Some(Part::Reasoning(text_of(database, words, &payload)?)),
             "attachment" => {
-                let attachment = payload.get("attachment").and_then(|it| Object::parse(it).ok());
-                let id = attachment.and_then(|it| it.string("id").map(Cow::into_owned));
-                id.map(|id| attachment_of(database, &id))
-                    .transpose()?
-                    .flatten()
-                    .map(Part::Attachment)
+                let id = payload.object("attachment").and_then(|it| it.string("id"));
+                let found = id.map(|id| attachment_of(database, &id)).transpose()?;
+                found.flatten().map(Part::Attachment)
             }
             "tool_call" => {
                 let input = payload.get("arguments").unwrap_or("{}").to_owned();
@@ -113,11 +110,9 @@ fn parts(database: &Connection, message: &str) -> anyhow::Result<Vec<Part>> {
             "tool_result" => {
                 let list = payload.get("attachments").and_then(elements).unwrap_or_default();
                 let ids = list.into_iter().filter_map(|it| Object::parse(it).ok());
-                let ids: Vec<String> =
-                    ids.filter_map(|it| it.string("id").map(Cow::into_owned)).collect();
-                let files = ids.iter().map(|id| attachment_of(database, id));
                 let files =
-                    files.filter_map(anyhow::Result::transpose).collect::<anyhow::Result<_>>()?;
+                    ids.filter_map(|it| attachment_of(database, &it.string("id")?).transpose());
+                let files = files.collect::<anyhow::Result<_>>()?;
                 let has_failed = payload.string("exception").is_some();
                 Some(Part::Result(id, own("output"), files, has_failed))
             }
