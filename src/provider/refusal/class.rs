@@ -59,64 +59,51 @@ impl FailureClass {
     /// Returns the exit status for the class.
     #[must_use]
     pub fn exit(self) -> Exit {
-        match self {
-            FailureClass::Overflow => Exit::Overflow,
-            FailureClass::TooLarge => Exit::TooLarge,
-            FailureClass::RateLimit | FailureClass::Overloaded => Exit::TryLater,
-            FailureClass::Server | FailureClass::Unreachable | FailureClass::Broken => {
-                Exit::Unavailable
-            }
-            FailureClass::Auth | FailureClass::Billing | FailureClass::Permission => {
-                Exit::Permission
-            }
-            FailureClass::NotFound | FailureClass::OutputCap | FailureClass::BadRequest => {
-                Exit::Refused
-            }
-            FailureClass::NotRecorded => Exit::NotRecorded,
-        }
+        self.facts().0
     }
 
     /// Returns the name used in diagnostics and records.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            FailureClass::Overflow => "overflow",
-            FailureClass::TooLarge => "too-large",
-            FailureClass::RateLimit => "rate-limit",
-            FailureClass::Overloaded => "overloaded",
-            FailureClass::Server => "server",
-            FailureClass::Unreachable => "unreachable",
-            FailureClass::Broken => "broken-answer",
-            FailureClass::Auth => "auth",
-            FailureClass::Billing => "billing",
-            FailureClass::Permission => "permission",
-            FailureClass::NotFound => "not-found",
-            FailureClass::OutputCap => "output-cap",
-            FailureClass::BadRequest => "bad-request",
-            FailureClass::NotRecorded => "not-recorded",
-        }
+        self.facts().1
     }
 
     /// Returns the advice that ends the error message.
     #[must_use]
     pub fn advice(self) -> &'static str {
+        self.facts().2
+    }
+
+    /// Returns the exit status, the name and the advice.
+    fn facts(self) -> (Exit, &'static str, &'static str) {
+        use Exit::{Permission, Refused, TryLater, Unavailable};
+        const LATER: &str = "try again later";
+        const SHORTEN: &str = "shorten it (claw-truncate, claw-compact)";
+        const SHRINK: &str = "remove images or shorten long results (claw-truncate)";
+        const SERVER: &str = "check that the server is running, and its address (--base-url)";
+        const KEY: &str = "check the key (--key-file, --key-cmd or its variable)";
+        const DRY: &str = "check the request with claw-call --dry-run";
         match self {
-            FailureClass::Overflow => "shorten it (claw-truncate, claw-compact)",
-            FailureClass::TooLarge => "remove images or shorten long results (claw-truncate)",
-            FailureClass::RateLimit | FailureClass::Overloaded | FailureClass::Server => {
-                "try again later"
+            FailureClass::Overflow => (Exit::Overflow, "overflow", SHORTEN),
+            FailureClass::TooLarge => (Exit::TooLarge, "too-large", SHRINK),
+            FailureClass::RateLimit => (TryLater, "rate-limit", LATER),
+            FailureClass::Overloaded => (TryLater, "overloaded", LATER),
+            FailureClass::Server => (Unavailable, "server", LATER),
+            FailureClass::Unreachable => (Unavailable, "unreachable", SERVER),
+            FailureClass::Broken => {
+                (Unavailable, "broken-answer", "try again, or check the address (--base-url)")
             }
-            FailureClass::Unreachable => {
-                "check that the server is running, and its address (--base-url)"
+            FailureClass::Auth => (Permission, "auth", KEY),
+            FailureClass::Billing => (Permission, "billing", "check the account"),
+            FailureClass::Permission => {
+                (Permission, "permission", "check the permissions of the key")
             }
-            FailureClass::Broken => "try again, or check the address (--base-url)",
-            FailureClass::Auth => "check the key (--key-file, --key-cmd or its variable)",
-            FailureClass::Billing => "check the account",
-            FailureClass::Permission => "check the permissions of the key",
-            FailureClass::NotFound => "check --model and --base-url",
-            FailureClass::OutputCap => "give a smaller --max-tokens",
-            FailureClass::BadRequest => "check the request with claw-call --dry-run",
-            FailureClass::NotRecorded => "record it first (--record)",
+            FailureClass::NotFound => (Refused, "not-found", "check --model and --base-url"),
+            FailureClass::OutputCap => (Refused, "output-cap", "give a smaller --max-tokens"),
+            FailureClass::BadRequest => (Refused, "bad-request", DRY),
+            FailureClass::NotRecorded => {
+                (Exit::NotRecorded, "not-recorded", "record it first (--record)")
+            }
         }
     }
 
