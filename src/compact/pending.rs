@@ -23,33 +23,12 @@ pub struct Pending {
 /// All compactions of a transcript that are not retracted, with the latest summary of each.
 #[derive(Clone, Debug, Default)]
 pub struct Summaries {
-    /// In file order, without those that replace another one.
-    compactions: Vec<Compaction>,
-    /// The latest summary of each compaction, by the id of the compaction.
-    latest: HashMap<String, Summary>,
-    /// The ids of the compactions that have only a placeholder.
-    stubs: HashSet<String>,
+    /// In file order, without those that replace another one, and as they were made.
+    compactions: Vec<Pending>,
+    /// The latest summary of each compaction, by the id of the compaction, and true if it is only a placeholder.
+    latest: HashMap<String, (Summary, bool)>,
     /// The id of the replaced compaction, by the id of the compaction that replaces it.
     places: HashMap<String, String>,
-}
-
-#[derive(Clone, Debug)]
-struct Compaction {
-    id: String,
-    before: Option<String>,
-    first_kept: String,
-}
-
-/// The parts of a record that this module needs.
-struct Seen {
-    id: String,
-    before: Option<String>,
-    kind: PendingKind,
-}
-
-enum PendingKind {
-    Compaction { summary: Summary, first_kept: String, retry_of: Option<String>, is_stub: bool },
-    Retract { target: String },
 }
 
 impl Summaries {
@@ -58,34 +37,37 @@ impl Summaries {
     /// # Errors
     /// Fails if an input cannot be read.
     pub fn read(inputs: &[Input]) -> anyhow::Result<Summaries> {
-        let seen = read_records(inputs)?;
+        let (mut made, mut retractions, mut last) = (Vec::new(), Vec::new(), None);
+        let mut lines = Lines::new(inputs, 0..u64::MAX);
+        while let Some(batch) = lines.batch()? {
+            for line in batch.flatten() {
+                let (id, object) = (line.id().into_owned(), &line.object);
+                let before = last.replace(id.clone());
+                match record::parse(object) {
+                    Ok(Body::Compaction { summary, first_kept, retry_of, .. }) => {
+                        let is_stub = object.string("strategy").as_deref() == Some("stub");
+                        let own = Pending { id, before, first_kept, is_stub };
+                        made.push((own, *summary, retry_of));
+                    }
+                    Ok(Body::Retract { target }) => retractions.push((id, target)),
+                    _ => {}
+                }
+            }
+        }
         let mut retracted = HashSet::new();
-        for one in seen.iter().rev() {
-            if let PendingKind::Retract { target } = &one.kind
-                && !retracted.contains(&one.id)
-            {
-                retracted.insert(target.clone());
+        for (id, target) in retractions.into_iter().rev() {
+            if !retracted.contains(&id) {
+                retracted.insert(target);
             }
         }
         let mut summaries = Summaries::default();
-        for one in seen.into_iter().filter(|one| !retracted.contains(&one.id)) {
-            let PendingKind::Compaction { summary, first_kept, retry_of, is_stub } = one.kind
-            else {
-                continue;
-            };
-            let place = retry_of.clone().unwrap_or_else(|| one.id.clone());
-            summaries.replace(&place, summary);
-            if is_stub {
-                summaries.stubs.insert(place.clone());
-            }
+        made.retain(|(own, ..)| !retracted.contains(&own.id));
+        for (own, summary, retry_of) in made {
+            let place = retry_of.as_ref().unwrap_or(&own.id).clone();
+            summaries.latest.insert(place, (summary, own.is_stub));
             match retry_of {
-                Some(_) => {
-                    summaries.places.insert(one.id, place);
-                }
-                None => {
-                    let Seen { id, before, .. } = one;
-                    summaries.compactions.push(Compaction { id, before, first_kept });
-                }
+                Some(place) => drop(summaries.places.insert(own.id, place)),
+                None => summaries.compactions.push(own),
             }
         }
         Ok(summaries)
@@ -94,52 +76,21 @@ impl Summaries {
     /// Returns the compactions that need a summary, oldest first.
     #[must_use]
     pub fn pending(&self) -> Vec<Pending> {
-        let is_pending =
-            |one: &&Compaction| self.latest.get(&one.id).is_some_and(|latest| latest.needs_retry);
-        let pending = |one: &Compaction| Pending {
-            id: one.id.clone(),
-            before: one.before.clone(),
-            first_kept: one.first_kept.clone(),
-            is_stub: self.stubs.contains(&one.id),
+        let pending = |one: &Pending| {
+            let (latest, is_stub) = self.latest.get(&one.id)?;
+            latest.needs_retry.then(|| Pending { is_stub: *is_stub, ..one.clone() })
         };
-        self.compactions.iter().filter(is_pending).map(pending).collect()
+        self.compactions.iter().filter_map(pending).collect()
     }
 
     /// Returns the latest summary of a compaction, given the id of its record or of a record that replaces it.
     #[must_use]
     pub fn better(&self, id: &str) -> Option<&Summary> {
-        self.latest.get(self.places.get(id).map_or(id, String::as_str))
+        Some(&self.latest.get(self.places.get(id).map_or(id, String::as_str))?.0)
     }
 
     /// Sets the latest summary of a compaction, which then no longer counts as one that has only a placeholder.
     pub fn replace(&mut self, id: &str, summary: Summary) {
-        self.latest.insert(id.to_owned(), summary);
-        self.stubs.remove(id);
+        self.latest.insert(id.to_owned(), (summary, false));
     }
-}
-
-fn read_records(inputs: &[Input]) -> anyhow::Result<Vec<Seen>> {
-    let (mut seen, mut before) = (Vec::new(), None);
-    let mut lines = Lines::new(inputs, 0..u64::MAX);
-    while let Some(batch) = lines.batch()? {
-        for line in batch.flatten() {
-            let (id, object) = (line.id().into_owned(), &line.object);
-            let kind = match record::parse(object) {
-                Ok(Body::Compaction { summary, first_kept, retry_of, .. }) => {
-                    let is_stub = object.string("strategy").as_deref() == Some("stub");
-                    Some(PendingKind::Compaction {
-                        summary: *summary,
-                        first_kept,
-                        retry_of,
-                        is_stub,
-                    })
-                }
-                Ok(Body::Retract { target }) => Some(PendingKind::Retract { target }),
-                _ => None,
-            };
-            let before = before.replace(id.clone());
-            seen.extend(kind.map(|kind| Seen { id, before, kind }));
-        }
-    }
-    Ok(seen)
 }
