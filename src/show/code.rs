@@ -10,73 +10,36 @@ use hl_lite::{Kind as Token, Lang, highlight};
 /// The length in bytes above which code is shown without colours.
 const MAX_LENGTH: usize = 64 * 1024;
 
-/// The role of a piece of code, which selects its colour.
+/// How a piece of code is shown, which depends on its role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CodePart {
-    /// Code without a special role.
-    Plain,
-    /// A keyword of the language.
-    Keyword,
-    /// A string.
-    String,
-    /// A comment.
-    Comment,
-    /// A number or another constant.
-    Value,
-    /// The name of a type, function, member, variable or attribute.
-    Name,
-    /// A line that a patch adds.
-    Added,
-    /// A line that a patch removes.
-    Removed,
-    /// A line of a patch that names a file or position.
-    Place,
+pub struct CodePart {
+    /// The HTML class; `None` if it needs none.
+    pub class: Option<&'static str>,
+    /// The terminal style.
+    pub style: Style,
 }
 
-impl CodePart {
-    /// Returns the HTML class for this kind of code; `None` if it needs none.
-    pub fn class(self) -> Option<&'static str> {
-        Some(match self {
-            CodePart::Plain => return None,
-            CodePart::Keyword => "keyword",
-            CodePart::String => "string",
-            CodePart::Comment => "comment",
-            CodePart::Value => "value",
-            CodePart::Name => "name",
-            CodePart::Added => "added",
-            CodePart::Removed => "removed",
-            CodePart::Place => "place",
-        })
-    }
+/// Code without a special role.
+const PLAIN: CodePart = CodePart { class: None, style: Style::PLAIN };
 
-    /// Returns the terminal style for this kind of code.
-    pub fn style(self) -> Style {
-        match self {
-            CodePart::Plain => Style::PLAIN,
-            CodePart::Keyword => Style::KEYWORD,
-            CodePart::String | CodePart::Added => Style::GREEN,
-            CodePart::Comment => Style::DIM,
-            CodePart::Value => Style::VALUE,
-            CodePart::Name | CodePart::Place => Style::CODE,
-            CodePart::Removed => Style::RED,
-        }
-    }
+const fn part(class: &'static str, style: Style) -> CodePart {
+    CodePart { class: Some(class), style }
 }
 
 impl From<Token> for CodePart {
     fn from(token: Token) -> CodePart {
         match token {
-            Token::Plain | Token::Operator | Token::Punctuation => CodePart::Plain,
-            Token::Keyword => CodePart::Keyword,
-            Token::String => CodePart::String,
-            Token::Comment => CodePart::Comment,
-            Token::Number | Token::Constant => CodePart::Value,
+            Token::Plain | Token::Operator | Token::Punctuation => PLAIN,
+            Token::Keyword => part("keyword", Style::KEYWORD),
+            Token::String => part("string", Style::GREEN),
+            Token::Comment => part("comment", Style::DIM),
+            Token::Number | Token::Constant => part("value", Style::VALUE),
             Token::Type
             | Token::Function
             | Token::Attribute
             | Token::Property
             | Token::Tag
-            | Token::Variable => CodePart::Name,
+            | Token::Variable => part("name", Style::CODE),
         }
     }
 }
@@ -84,10 +47,10 @@ impl From<Token> for CodePart {
 impl From<DiffKind> for CodePart {
     fn from(kind: DiffKind) -> CodePart {
         match kind {
-            DiffKind::Same => CodePart::Plain,
-            DiffKind::Added => CodePart::Added,
-            DiffKind::Removed => CodePart::Removed,
-            DiffKind::Place => CodePart::Place,
+            DiffKind::Same => PLAIN,
+            DiffKind::Added => part("added", Style::GREEN),
+            DiffKind::Removed => part("removed", Style::RED),
+            DiffKind::Place => part("place", Style::CODE),
         }
     }
 }
@@ -114,7 +77,7 @@ mod tests {
 
     fn shown(info: &str, text: &str) -> String {
         let Some(pieces) = pieces(info, text) else { return "unknown".to_owned() };
-        let piece = |(part, text): (CodePart, &str)| match part.class() {
+        let piece = |(part, text): (CodePart, &str)| match part.class {
             Some(class) => format!("<{class} {text}>"),
             None => text.to_owned(),
         };

@@ -415,7 +415,7 @@ impl<'m> Renderer<'m> {
             for (index, line) in piece.split('\n').enumerate() {
                 at += usize::from(index > 0);
                 if let Some(row) = rows.get_mut(at) {
-                    row.push_str(&part.style().paint(line));
+                    row.push_str(&part.style.paint(line));
                 }
             }
         }

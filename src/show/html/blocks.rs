@@ -1,7 +1,8 @@
 //! Renders parts of a page that are not prose: verbatim text, diffs and images.
 
 use super::super::Media;
-use super::super::edit::{DiffKind, DiffLine, Edit};
+use super::super::code::CodePart;
+use super::super::edit::{DiffLine, Edit};
 use super::super::wording::Language;
 use super::super::words::{self, clean, html};
 use crate::printable::printable;
@@ -12,12 +13,7 @@ const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 /// Renders the changes of a tool call.
 pub fn diff(edit: &Edit) -> String {
     let line = |line: &DiffLine| {
-        let class = match line.kind {
-            DiffKind::Same => "same",
-            DiffKind::Added => "added",
-            DiffKind::Removed => "removed",
-            DiffKind::Place => "place",
-        };
+        let class = CodePart::from(line.kind).class.unwrap_or("same");
         let text = html(&clean(&line.text));
         format!("<span class=\"{class}\">{}{text}</span>\n", line.kind.sign())
     };

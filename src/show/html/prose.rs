@@ -45,7 +45,7 @@ fn coloured<'a>(event: Event<'a>, language: &mut Option<CowStr<'a>>) -> Event<'a
 
 /// Renders pieces of code, escaped.
 fn spans(pieces: &[(CodePart, &str)]) -> String {
-    let span = |(part, text): &(CodePart, &str)| match part.class() {
+    let span = |(part, text): &(CodePart, &str)| match part.class {
         Some(class) => format!("<span class=\"{class}\">{}</span>", html(text)),
         None => html(text),
     };
