@@ -72,20 +72,10 @@ impl<W: Write> Stream<W> {
     /// Takes the complete characters of the bytes so far. A carriage return is kept back, because it may be
     /// half of a line end.
     fn whole_characters(&mut self) -> String {
-        let mut end = self.rest.len();
-        let newest = self.rest.iter().rev().take(4).position(|byte| byte & 0xc0 != 0x80);
-        if let Some(back) = newest {
-            let first = self.rest[end - back - 1];
-            let length = match first {
-                0xc2..=0xdf => 2,
-                0xe0..=0xef => 3,
-                0xf0..=0xf4 => 4,
-                b'\r' => 2,
-                _ => 1,
-            };
-            end -= if length > back + 1 { back + 1 } else { 0 };
-        }
-        let rest = self.rest.split_off(end);
+        let newest = self.rest.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
+        let is_begun = str::from_utf8(newest).is_err_and(|error| error.error_len().is_none());
+        let kept = if is_begun { newest.len() } else { usize::from(self.rest.ends_with(b"\r")) };
+        let rest = self.rest.split_off(self.rest.len() - kept);
         let text = String::from_utf8_lossy(&self.rest).into_owned();
         self.rest = rest;
         text
