@@ -76,11 +76,10 @@ pub struct Edit {
 /// Returns the changes that a call with this input makes, or `None` if it edits nothing.
 pub fn read(input: &str) -> Option<Edit> {
     let object = Object::parse(input).ok()?;
-    let mut lines = pair(&object).unwrap_or_default();
-    let mut used = names(&object);
+    let (mut used, mut lines) = pair(&object).unwrap_or_default();
     for list in LISTS {
         let Some(elements) = object.get(list).and_then(json::elements) else { continue };
-        let pairs = elements.into_iter().map(|raw| pair(&Object::parse(raw).ok()?));
+        let pairs = elements.into_iter().map(|raw| Some(pair(&Object::parse(raw).ok()?)?.1));
         // A list that also has other elements is not shown as a diff.
         if let Some(pairs) = pairs.collect::<Option<Vec<_>>>().filter(|pairs| !pairs.is_empty()) {
             pairs.into_iter().for_each(|pair| join(&mut lines, pair));
@@ -99,19 +98,12 @@ pub fn read(input: &str) -> Option<Edit> {
     (!lines.is_empty()).then_some(Edit { others, lines })
 }
 
-fn names(object: &Object<'_>) -> Vec<&'static str> {
-    let pair = PAIRS.into_iter().find(|(old, new)| has_pair(object, old, new));
-    pair.map_or(Vec::new(), |(old, new)| vec![old, new])
-}
-
-fn has_pair(object: &Object<'_>, old: &str, new: &str) -> bool {
-    object.string(old).is_some() && object.string(new).is_some()
-}
-
-/// Compares the old and the new text of an object.
-fn pair(object: &Object<'_>) -> Option<Vec<DiffLine>> {
-    let (old, new) = PAIRS.into_iter().find(|(old, new)| has_pair(object, old, new))?;
-    Some(compare(&object.string(old)?, &object.string(new)?))
+/// Compares the old and the new text of an object. Returns the names of its members that hold them, and the lines.
+fn pair(object: &Object<'_>) -> Option<(Vec<&'static str>, Vec<DiffLine>)> {
+    PAIRS.into_iter().find_map(|(old, new)| {
+        let lines = compare(&object.string(old)?, &object.string(new)?);
+        Some((vec![old, new], lines))
+    })
 }
 
 /// Compares old and new text. Returns the lines that differ and the lines around them, or all lines if there are too
