@@ -4,6 +4,7 @@ mod call;
 mod check;
 mod diff;
 mod guard;
+mod line_file;
 mod merge;
 mod paths;
 mod reader;

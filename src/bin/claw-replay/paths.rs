@@ -3,8 +3,8 @@
 //! Paths are found one by one while transcripts are examined, so a list may be endless. Only a hash of each path is
 //! kept, to leave out repeated ones.
 
-use anyhow::Context;
-use clawutils::cli::{open_stdin, walk_error};
+use crate::line_file::LineFile;
+use clawutils::cli::walk_error;
 use clawutils::exit::{Error, Exit, fail};
 use foldhash::fast::RandomState;
 use glob::{MatchOptions, Pattern};
@@ -12,9 +12,7 @@ use sha2::{Digest, Sha256};
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
-use std::fs::File;
 use std::hash::BuildHasher;
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::vec;
@@ -91,9 +89,12 @@ pub struct FoundPath {
 }
 
 /// The paths of a run, in order.
+#[derive(Default)]
 pub struct Paths {
     operands: vec::IntoIter<PathBuf>,
-    list: Option<List>,
+    list: Option<LineFile>,
+    /// The byte that ends a path in the list.
+    end: u8,
     walk: Option<Walk>,
     /// True if nothing was found yet in the directory of `walk`.
     is_walk_empty: bool,
@@ -121,18 +122,14 @@ impl PathArgs {
             );
         }
         let end = if self.null { b'\0' } else { b'\n' };
-        let list = self.files_from.map(|path| List::open(path, end)).transpose()?;
         Ok(Paths {
             operands: self.paths.into_iter(),
-            list,
-            walk: None,
-            is_walk_empty: true,
+            list: self.files_from.map(|path| LineFile::open(&path, end)).transpose()?,
+            end,
             globs: self.globs.glob,
             except: except.iter().filter_map(|path| path.canonicalize().ok()).collect(),
             shard: self.shard,
-            known: HashSet::new(),
-            hasher: RandomState::default(),
-            is_at_end: false,
+            ..Paths::default()
         })
     }
 }
@@ -140,18 +137,7 @@ impl PathArgs {
 impl Paths {
     /// Creates the paths of a run that examines these files.
     pub fn of(files: Vec<PathBuf>) -> Paths {
-        Paths {
-            operands: files.into_iter(),
-            list: None,
-            walk: None,
-            is_walk_empty: true,
-            globs: Vec::new(),
-            except: Vec::new(),
-            shard: None,
-            known: HashSet::new(),
-            hasher: RandomState::default(),
-            is_at_end: false,
-        }
+        Paths { operands: files.into_iter(), ..Paths::default() }
     }
 
     /// Returns the next path. If the list is a pipe, waits for it. Returns `None` at the end or after an error.
@@ -202,12 +188,25 @@ impl Paths {
         self.except.iter().any(|place| is_at(place))
     }
 
-    /// Returns the next operand or, after the last one, the next path of the list.
+    /// Returns the next operand or, after the last one, the next path of the list. Empty lines are skipped.
     fn next_given(&mut self) -> anyhow::Result<Option<PathBuf>> {
-        match (self.operands.next(), &mut self.list) {
-            (Some(path), _) => Ok(Some(path)),
-            (None, Some(list)) => list.next(),
-            (None, None) => Ok(None),
+        if let Some(path) = self.operands.next() {
+            return Ok(Some(path));
+        }
+        let Some(list) = &mut self.list else { return Ok(None) };
+        loop {
+            let mut line = list.next(MAX_BYTES)?;
+            if line.is_empty() {
+                return Ok(None);
+            }
+            if line.len() as u64 == MAX_BYTES {
+                let why = format!("a path has {MAX_BYTES} bytes or more; give one path per line");
+                return list.refuse(&why);
+            }
+            line.pop_if(|last| *last == self.end);
+            if !line.is_empty() {
+                return Ok(Some(PathBuf::from(OsString::from_vec(line))));
+            }
         }
     }
 }
@@ -278,48 +277,4 @@ fn fits(glob: &Pattern, directory: &Path, path: &Path) -> bool {
         false => path.file_name().unwrap_or_default(),
     };
     glob.matches_with(&inside.to_string_lossy(), options)
-}
-
-/// A file with paths.
-struct List {
-    name: String,
-    /// `None` is standard input.
-    file: Option<BufReader<File>>,
-    end: u8,
-}
-
-impl List {
-    fn open(path: PathBuf, end: u8) -> anyhow::Result<List> {
-        if path.as_os_str() == "-" {
-            drop(open_stdin()?);
-            return Ok(List { name: clawutils::cli::stdin_name(), file: None, end });
-        }
-        let name = path.display().to_string();
-        let file = File::open(&path).with_context(|| format!("cannot read '{name}'"))?;
-        Ok(List { name, file: Some(BufReader::new(file)), end })
-    }
-
-    /// Returns the next path. Empty lines are skipped.
-    fn next(&mut self) -> anyhow::Result<Option<PathBuf>> {
-        let mut line = Vec::new();
-        loop {
-            let read = match &mut self.file {
-                Some(file) => file.take(MAX_BYTES).read_until(self.end, &mut line),
-                None => std::io::stdin().lock().take(MAX_BYTES).read_until(self.end, &mut line),
-            };
-            if read.with_context(|| format!("cannot read '{}'", self.name))? == 0 {
-                return Ok(None);
-            }
-            if line.len() as u64 == MAX_BYTES {
-                let why = format!("a path has {MAX_BYTES} bytes or more; give one path per line");
-                return fail(Exit::Data, format!("cannot read '{}': {why}", self.name));
-            }
-            if line.last() == Some(&self.end) {
-                line.pop();
-            }
-            if !line.is_empty() {
-                return Ok(Some(PathBuf::from(OsString::from_vec(line))));
-            }
-        }
-    }
 }

@@ -3,13 +3,9 @@
 //! A file may have the outputs of several runs, one after the other. The last line of each counts its reports, so an
 //! output that was cut off is noticed wherever it is in the file.
 
+use crate::line_file::LineFile;
 use crate::report::Report;
 use crate::sinks::Totals;
-use anyhow::Context;
-use clawutils::cli::{open_stdin, stdin_name};
-use clawutils::exit::{Exit, fail};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 /// The maximum length of a report in bytes.
@@ -17,8 +13,7 @@ const MAX_LINE: u64 = 64 * 1024 * 1024;
 
 /// The reports in a file.
 pub struct ReportReader {
-    name: String,
-    input: BufReader<Box<dyn Read>>,
+    lines: LineFile,
     /// The number of lines so far.
     number: u64,
     /// The totals of the reports since the last end of a run.
@@ -35,16 +30,8 @@ impl ReportReader {
     /// # Errors
     /// Fails with 74 or 77 if it cannot be opened.
     pub fn open(path: &Path) -> anyhow::Result<ReportReader> {
-        let (name, input): (String, Box<dyn Read>) = if path.as_os_str() == "-" {
-            (stdin_name(), Box::new(open_stdin()?))
-        } else {
-            let name = path.display().to_string();
-            let file = File::open(path).with_context(|| format!("cannot read '{name}'"))?;
-            (name, Box::new(file))
-        };
         Ok(ReportReader {
-            name,
-            input: BufReader::new(input),
+            lines: LineFile::open(path, b'\n')?,
             number: 0,
             totals: Totals::default(),
             is_ended: false,
@@ -58,10 +45,12 @@ impl ReportReader {
     /// Fails with 74 if the file cannot be read, and with 65 if a line is not a report or a run did not finish.
     pub fn next(&mut self) -> anyhow::Result<Option<(Report, String)>> {
         loop {
-            let Some(line) = self.next_line()? else {
+            let line = self.lines.next(MAX_LINE)?;
+            self.number += 1;
+            if line.is_empty() {
                 let why = "the run that wrote these reports did not finish; repeat it";
-                return if self.is_ended { Ok(None) } else { self.refuse(why) };
-            };
+                return if self.is_ended { Ok(None) } else { self.lines.refuse(why) };
+            }
             let json = String::from_utf8(line).unwrap_or_default();
             let json = json.strip_suffix('\n').unwrap_or_default();
             if let Some(end) = Totals::parse(json) {
@@ -72,18 +61,10 @@ impl ReportReader {
                 return Ok(Some((report, json.to_owned())));
             } else {
                 let advice = "give the output of claw-replay, or repeat the run if it was killed";
-                return self.refuse(&format!("line {} is not a report; {advice}", self.number));
+                let why = format!("line {} is not a report; {advice}", self.number);
+                return self.lines.refuse(&why);
             }
         }
-    }
-
-    /// Returns the next line with its line feed, which is missing if the line was cut off.
-    fn next_line(&mut self) -> anyhow::Result<Option<Vec<u8>>> {
-        let mut line = Vec::new();
-        let read = self.input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-        read.with_context(|| format!("cannot read '{}'", self.name))?;
-        self.number += 1;
-        Ok(Some(line).filter(|line| !line.is_empty()))
     }
 
     /// Takes the totals of a run, which are in its last line.
@@ -92,16 +73,12 @@ impl ReportReader {
         let found = Totals { is_stopped, ..std::mem::take(&mut self.totals) };
         if found != end {
             let (number, all, found) = (self.number, end.all(), found.all());
-            return self.refuse(&format!(
+            return self.lines.refuse(&format!(
                 "line {number} ends a run with {all} reports, but {found} are before it; give all output of each run"
             ));
         }
         self.is_ended = true;
         self.is_stopped |= is_stopped;
         Ok(())
-    }
-
-    fn refuse<T>(&self, why: &str) -> anyhow::Result<T> {
-        fail(Exit::Data, format!("cannot read '{}': {why}", self.name))
     }
 }
