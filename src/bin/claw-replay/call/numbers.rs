@@ -1,7 +1,7 @@
 //! The numbers that `claw-replay call` reports.
 
 use crate::call::limits::RunLimits;
-use crate::call::reply::{NewReply, sum};
+use crate::call::reply::NewReply;
 use clawutils::json::write::Members;
 use clawutils::usage::Counts;
 
@@ -10,7 +10,7 @@ use clawutils::usage::Counts;
 pub struct CallNumbers {
     /// The number of new replies.
     replies: u64,
-    counts: Option<Counts>,
+    counts: Counts,
     cost: f64,
     /// The number of replies whose cost is not known.
     unpriced: u64,
@@ -22,7 +22,7 @@ impl CallNumbers {
     /// Adds a reply.
     pub fn add(&mut self, new: &NewReply, limits: &RunLimits) {
         self.replies += 1;
-        self.counts = sum(self.counts, new.counts);
+        self.counts = self.counts + new.counts.unwrap_or_default();
         let cost = new.counts.and_then(|counts| limits.cost(new.model.as_deref(), &counts));
         match cost {
             Some(cost) => self.cost += cost,
@@ -43,7 +43,7 @@ impl CallNumbers {
         let members = Members::new()
             .number("turns", turns)
             .number("replies", self.replies)
-            .object("usage", |usage| self.counts.unwrap_or_default().add_to(usage))
+            .object("usage", |usage| self.counts.add_to(usage))
             .or_null(Members::decimal, "cost", is_known.then_some(cost))
             .number("unpriced", self.unpriced);
         if repeat <= 1 {

@@ -106,16 +106,11 @@ impl NewReply {
                     let name = model.as_deref().and_then(json::string).map(Cow::into_owned);
                     new.model = name.or(new.model);
                     let counts = usage.as_deref().and_then(Counts::read);
-                    new.counts = sum(new.counts, counts);
+                    let before = new.counts.unwrap_or_default();
+                    new.counts = counts.map(|counts| before + counts).or(new.counts);
                 }
             }
         }
         is_reply.then_some(new)
     }
-}
-
-/// Adds up two counts. If one is unknown, returns the other.
-pub fn sum(one: Option<Counts>, other: Option<Counts>) -> Option<Counts> {
-    let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
-    Some(a + b)
 }
