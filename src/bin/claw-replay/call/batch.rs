@@ -2,6 +2,7 @@
 //! answers from it or queues a request, and `claw-call --batch` sends what is queued.
 
 use crate::call::client::Client;
+use crate::run::lock;
 use crate::state::answers_beside;
 use anyhow::Context;
 use clawutils::exit::{Exit, fail};
@@ -10,8 +11,8 @@ use clawutils::record::digest;
 use clawutils::transcript;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The options for batches.
@@ -86,13 +87,13 @@ impl Batch {
         if self.resends.load(Ordering::Relaxed) {
             Queue::of(&dir).clear(true)?;
         }
-        self.asked().all.insert(name);
+        lock(&self.asked).all.insert(name);
         Ok(dir)
     }
 
     /// Notes that an attempt has no answer yet.
     pub fn miss(&self) {
-        self.asked().is_missing = true;
+        lock(&self.asked).is_missing = true;
     }
 
     /// Returns true until all answers are there.
@@ -106,7 +107,7 @@ impl Batch {
     /// Fails with the status of `claw-call`.
     pub fn get(&self, client: &Client) -> anyhow::Result<()> {
         self.resends.store(false, Ordering::Relaxed);
-        let Asked { all, is_missing } = std::mem::take(&mut *self.asked());
+        let Asked { all, is_missing } = std::mem::take(&mut *lock(&self.asked));
         self.asks.store(is_missing, Ordering::Relaxed);
         if !is_missing {
             return Ok(());
@@ -121,9 +122,5 @@ impl Batch {
                 "no reports, because answers are missing; see the message of claw-call above",
             ),
         }
-    }
-
-    fn asked(&self) -> std::sync::MutexGuard<'_, Asked> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

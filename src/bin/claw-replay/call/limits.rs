@@ -1,10 +1,11 @@
 //! Limits on the tokens and the cost of a run, over all its calls. All threads share them.
 
+use crate::run::lock;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::LimitArgs;
 use clawutils::cost::PriceList;
 use clawutils::usage::Counts;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// The limits, and how much of them the calls so far have used.
 #[derive(Debug)]
@@ -16,16 +17,13 @@ pub struct RunLimits {
     used: Mutex<Used>,
 }
 
-/// The sums over all calls. Calls whose counts are not known, or not known yet, are included with their estimates.
+/// The sums over all calls, or what is reserved for one until its counts are known. Calls whose counts are not known, or not
+/// known yet, are included with their estimates.
 #[derive(Clone, Copy, Debug, Default)]
-struct Used {
+pub struct Used {
     tokens: u64,
     cost: f64,
 }
-
-/// The tokens and the cost that are reserved for a call until its counts are known.
-#[derive(Clone, Copy, Debug)]
-pub struct Reserved(Used);
 
 impl RunLimits {
     /// Reads the limits and the prices. `called` is the model that is called.
@@ -59,10 +57,10 @@ impl RunLimits {
     ///
     /// # Errors
     /// Returns the reason if a limit does not allow the call.
-    pub fn reserve(&self, prompt: u64) -> Result<Reserved, String> {
+    pub fn reserve(&self, prompt: u64) -> Result<Used, String> {
         let counts = Counts { input: prompt, ..Counts::default() };
         let more = Used { tokens: prompt, cost: self.cost(None, &counts).unwrap_or_default() };
-        let mut used = self.used();
+        let mut used = lock(&self.used);
         let (tokens, cost) = (used.tokens.saturating_add(more.tokens), used.cost + more.cost);
         if let Some(most) = self.max_total.filter(|most| tokens > *most) {
             return Err(format!(
@@ -75,25 +73,21 @@ impl RunLimits {
             ));
         }
         *used = Used { tokens, cost };
-        Ok(Reserved(more))
+        Ok(more)
     }
 
     /// Replaces the estimate of a call with the counts of its reply. Without counts, the estimate remains.
-    pub fn settle(&self, reserved: Reserved, model: Option<&str>, counts: Option<Counts>) {
+    pub fn settle(&self, reserved: Used, model: Option<&str>, counts: Option<Counts>) {
         let Some(counts) = counts else { return };
-        let mut used = self.used();
-        used.tokens = (used.tokens - reserved.0.tokens).saturating_add(counts.all());
-        used.cost += self.cost(model, &counts).unwrap_or_default() - reserved.0.cost;
+        let mut used = lock(&self.used);
+        used.tokens = (used.tokens - reserved.tokens).saturating_add(counts.all());
+        used.cost += self.cost(model, &counts).unwrap_or_default() - reserved.cost;
     }
 
     /// Releases the reservation of a call that was not made.
-    pub fn release(&self, reserved: Reserved) {
-        let mut used = self.used();
-        used.tokens -= reserved.0.tokens;
-        used.cost -= reserved.0.cost;
-    }
-
-    fn used(&self) -> MutexGuard<'_, Used> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn release(&self, reserved: Used) {
+        let mut used = lock(&self.used);
+        used.tokens -= reserved.tokens;
+        used.cost -= reserved.cost;
     }
 }
