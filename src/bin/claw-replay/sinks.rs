@@ -14,6 +14,7 @@ use self::github::Github;
 use self::html::Html;
 use self::junit::Junit;
 use self::markdown::Markdown;
+use self::results::{TestResult, results};
 use crate::report::{Report, Status};
 use anyhow::Context;
 use clawutils::cli::{Output, survive_file_limits};
@@ -25,11 +26,16 @@ use std::path::PathBuf;
 
 /// Receives all reports of a run, in order.
 pub trait Sink: Send {
-    /// Takes the next report. `json` is its line, without a line feed.
+    /// Takes the next report. `results` are those in it, and `json` is its line, without a line feed.
     ///
     /// # Errors
     /// Fails if it cannot be written. This ends the run.
-    fn take(&mut self, report: &Report, json: &str) -> anyhow::Result<()>;
+    fn take(
+        &mut self,
+        report: &Report,
+        results: &[TestResult<'_>],
+        json: &str,
+    ) -> anyhow::Result<()>;
 
     /// Writes what was taken so far, because the next report may come much later.
     ///
@@ -43,7 +49,9 @@ pub trait Sink: Send {
     ///
     /// # Errors
     /// Fails if it cannot be written.
-    fn finish(self: Box<Self>, totals: &Totals) -> anyhow::Result<()>;
+    fn finish(self: Box<Self>, _totals: &Totals) -> anyhow::Result<()> {
+        Ok(())
+    }
 }
 
 /// The options for the output of reports.
@@ -76,16 +84,16 @@ impl SinkArgs {
         self.refuse_same_names()?;
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(JsonLines { out: Output::open() })];
         if let Some(path) = &self.junit {
-            sinks.push(Box::new(Junit::create(path, strict)?));
+            sinks.push(Box::new(Junit::create(path)?));
         }
         if let Some(path) = &self.markdown {
-            sinks.push(Box::new(Markdown::create(path, strict)?));
+            sinks.push(Box::new(Markdown::create(path)?));
         }
         if let Some(directory) = &self.html {
-            sinks.push(Box::new(Html::create(directory, strict)?));
+            sinks.push(Box::new(Html::create(directory)?));
         }
         if self.github {
-            sinks.push(Box::new(Github { strict }));
+            sinks.push(Box::new(Github));
         }
         Ok(Reporter { sinks, strict, totals: Totals::default() })
     }
@@ -214,7 +222,8 @@ impl Reporter {
     /// Fails if a sink cannot write it.
     pub fn take(&mut self, report: &Report, json: &str) -> anyhow::Result<()> {
         self.totals.count(report);
-        self.sinks.iter_mut().try_for_each(|sink| sink.take(report, json))
+        let results = results(report, self.strict);
+        self.sinks.iter_mut().try_for_each(|sink| sink.take(report, &results, json))
     }
 
     /// Returns true if the run must stop: `fail_fast` is true, and `report` or an earlier one is a failure. Records
@@ -250,7 +259,7 @@ struct JsonLines {
 }
 
 impl Sink for JsonLines {
-    fn take(&mut self, _: &Report, json: &str) -> anyhow::Result<()> {
+    fn take(&mut self, _: &Report, _: &[TestResult<'_>], json: &str) -> anyhow::Result<()> {
         self.out.write_all(json.as_bytes()).context("cannot write '<stdout>'")?;
         self.out.write_all(b"\n").context("cannot write '<stdout>'")
     }

@@ -3,21 +3,17 @@
 //! They go to standard error, which GitHub reads like standard output, so that standard output has only the
 //! reports.
 
-use super::results::results;
-use super::{Sink, Totals};
+use super::Sink;
+use super::results::TestResult;
 use crate::report::Report;
 use clawutils::cli::diagnostics;
 use clawutils::printable::printable_lines;
 
 /// Annotations on standard error.
-pub struct Github {
-    /// True if files that are not transcripts count as failures.
-    pub strict: bool,
-}
+pub struct Github;
 
 impl Sink for Github {
-    fn take(&mut self, report: &Report, _: &str) -> anyhow::Result<()> {
-        let results = results(report, self.strict);
+    fn take(&mut self, report: &Report, results: &[TestResult<'_>], _: &str) -> anyhow::Result<()> {
         let mut lines = String::new();
         for result in results.iter().filter(|result| result.is_failure()) {
             let mut properties = format!("file={}", property(&report.path));
@@ -31,10 +27,6 @@ impl Sink for Github {
         if !lines.is_empty() {
             diagnostics::write_lines(&lines);
         }
-        Ok(())
-    }
-
-    fn finish(self: Box<Self>, _: &Totals) -> anyhow::Result<()> {
         Ok(())
     }
 }

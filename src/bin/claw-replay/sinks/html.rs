@@ -3,7 +3,7 @@
 //! The pages contain no scripts, and load nothing from elsewhere. The index is written last, so that its links always
 //! work; pages of an earlier report are removed after that.
 
-use super::results::{TestResult, abridged, results};
+use super::results::{TestResult, abridged};
 use super::{ReportFile, Sink, Totals};
 use crate::report::Report;
 use crate::transcript::OpenFile;
@@ -34,7 +34,6 @@ const PAGES: &str = "transcripts";
 pub struct Html {
     directory: PathBuf,
     index: ReportFile,
-    strict: bool,
     /// The modes of the reports.
     modes: BTreeSet<String>,
     groups: Vec<Group>,
@@ -61,7 +60,7 @@ impl Html {
     ///
     /// # Errors
     /// Fails if they cannot be created, and with 75 if another run writes a report there.
-    pub fn create(directory: &Path, strict: bool) -> anyhow::Result<Html> {
+    pub fn create(directory: &Path) -> anyhow::Result<Html> {
         let pages = directory.join(PAGES);
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&pages);
         created.with_context(|| format!("cannot create '{}'", pages.display()))?;
@@ -69,7 +68,6 @@ impl Html {
         Ok(Html {
             directory: directory.to_owned(),
             index: ReportFile::create(&directory.join("index.html"))?,
-            strict,
             modes: BTreeSet::new(),
             groups: Vec::new(),
             listed: 0,
@@ -136,11 +134,10 @@ impl Html {
 }
 
 impl Sink for Html {
-    fn take(&mut self, report: &Report, _: &str) -> anyhow::Result<()> {
+    fn take(&mut self, report: &Report, results: &[TestResult<'_>], _: &str) -> anyhow::Result<()> {
         if !self.modes.contains(&report.mode) {
             self.modes.insert(report.mode.clone());
         }
-        let results = results(report, self.strict);
         let failures: Vec<_> = results.iter().filter(|result| result.is_failure()).collect();
         failures.iter().for_each(|failure| self.group(failure).count += 1);
         let room = failures.len().min(MAX_FAILURES - self.listed);

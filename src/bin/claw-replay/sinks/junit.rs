@@ -4,7 +4,7 @@
 //! attribute that either of them requires, and none that either of them forbids. Durations are not measured and the
 //! host is not named, so the bytes depend only on the reports and the time of the run.
 
-use super::results::{TestResult, Verdict, not_examined, results};
+use super::results::{TestResult, Verdict, not_examined};
 use super::{ReportFile, Sink, Totals};
 use crate::report::Report;
 use clawutils::cli;
@@ -18,7 +18,6 @@ use std::path::Path;
 /// A file of JUnit results.
 pub struct Junit {
     xml: Writer<ReportFile>,
-    strict: bool,
     /// The time of the run, without a time zone.
     time: String,
     /// The number of suites so far.
@@ -30,13 +29,13 @@ impl Junit {
     ///
     /// # Errors
     /// Fails if it cannot be created, and with 78 if `SOURCE_DATE_EPOCH` is invalid.
-    pub fn create(path: &Path, strict: bool) -> anyhow::Result<Junit> {
+    pub fn create(path: &Path) -> anyhow::Result<Junit> {
         let mut xml = Writer::new_with_indent(ReportFile::create(path)?, b' ', 1);
         xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
         xml.write_event(Event::Start(BytesStart::new("testsuites")))?;
         let now = Timestamp::from_second(cli::now()? as i64).unwrap_or(Timestamp::UNIX_EPOCH);
         let time = now.strftime("%Y-%m-%dT%H:%M:%S").to_string();
-        Ok(Junit { xml, strict, time, suites: 0 })
+        Ok(Junit { xml, time, suites: 0 })
     }
 }
 
@@ -69,8 +68,8 @@ impl Junit {
 }
 
 impl Sink for Junit {
-    fn take(&mut self, report: &Report, _: &str) -> anyhow::Result<()> {
-        self.suite(&report.path, &report.mode, &results(report, self.strict))
+    fn take(&mut self, report: &Report, results: &[TestResult<'_>], _: &str) -> anyhow::Result<()> {
+        self.suite(&report.path, &report.mode, results)
     }
 
     fn finish(mut self: Box<Self>, totals: &Totals) -> anyhow::Result<()> {

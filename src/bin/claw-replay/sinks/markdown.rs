@@ -1,6 +1,6 @@
 //! `--markdown`: a summary with the totals and a table of failures.
 
-use super::results::{TestResult, abridged, results};
+use super::results::{TestResult, abridged};
 use super::{ReportFile, Sink, Totals};
 use crate::report::Report;
 use clawutils::show::markdown::{fenced, inline};
@@ -19,7 +19,6 @@ const MAX_DETAIL: usize = 16 * 1024;
 /// A summary of failures. It is kept in memory, because the totals precede it.
 pub struct Markdown {
     file: ReportFile,
-    strict: bool,
     /// The rows of the table.
     rows: String,
     /// The folded sections below the table.
@@ -33,10 +32,10 @@ impl Markdown {
     ///
     /// # Errors
     /// Fails if it cannot be created.
-    pub fn create(path: &Path, strict: bool) -> anyhow::Result<Markdown> {
+    pub fn create(path: &Path) -> anyhow::Result<Markdown> {
         let file = ReportFile::create(path)?;
         let (rows, details) = (String::new(), String::new());
-        Ok(Markdown { file, strict, rows, details, omitted: 0 })
+        Ok(Markdown { file, rows, details, omitted: 0 })
     }
 
     fn has_room(&self, text: &str) -> bool {
@@ -45,8 +44,8 @@ impl Markdown {
 }
 
 impl Sink for Markdown {
-    fn take(&mut self, report: &Report, _: &str) -> anyhow::Result<()> {
-        for failure in results(report, self.strict).iter().filter(|result| result.is_failure()) {
+    fn take(&mut self, report: &Report, results: &[TestResult<'_>], _: &str) -> anyhow::Result<()> {
+        for failure in results.iter().filter(|result| result.is_failure()) {
             let row = row(&report.path, failure);
             // After the first failure that does not fit, all others are omitted, so that the table has no gaps.
             if self.omitted > 0 || !self.has_room(&row) {
