@@ -7,7 +7,7 @@ mod simulation;
 use crate::report::{Case, Outcome, Report};
 use crate::run::{Mode, RunArgs};
 use crate::transcript::Transcript;
-use clawutils::cli::budget::RequestArgs;
+use clawutils::cli::budget::{Extras, RequestArgs};
 use clawutils::cli::prices;
 use clawutils::cost::PriceList;
 use clawutils::cost::policy::Policy;
@@ -18,7 +18,7 @@ use clawutils::messages::rebuild::{self, RebuildOptions};
 use clawutils::settings::values::positive;
 use clawutils::usage::Counts;
 use policies::{Priced, Steps};
-use simulation::{Beside, Events, Overflow, SimulatedCall, Simulation};
+use simulation::{Events, Overflow, SimulatedCall, Simulation};
 use std::path::PathBuf;
 
 /// The maximum number of overflows that a report lists for each window.
@@ -60,7 +60,7 @@ pub struct GuardArgs {
 /// The mode of `claw-replay guard`.
 pub struct Guard {
     budgets: Vec<Budget>,
-    beside: Beside,
+    beside: Extras,
     prices: PriceList,
     model: Option<String>,
     policies: Vec<Policy>,
@@ -86,8 +86,7 @@ impl GuardArgs {
             return fail(Exit::Usage, "no window given; give --window TOKENS");
         }
         let request = RequestArgs { system: self.system.clone(), tools: self.tools.clone() };
-        let extras = request.read()?;
-        let beside = Beside { system: extras.system, tools: extras.tools };
+        let beside = request.read()?;
         let prices = prices(self.prices.as_deref(), None)?;
         let (model, policies) = (self.model.clone(), self.policy.clone());
         let options = format!("{budgets:?} {beside:?} {prices:?} {model:?} {policies:?}");
@@ -187,10 +186,10 @@ impl<'g> WindowRun<'g> {
 
     /// Prices the policies at the prices of the model.
     fn price(&mut self, steps: &Steps, model: Option<Model<'_>>) {
-        let Guard { policies, prices, beside, .. } = self.guard;
+        let Guard { policies, prices, .. } = self.guard;
         if !policies.is_empty() {
             let prices = model.and_then(|model| prices.of(model.name));
-            let base = beside.tokens(model);
+            let base = self.simulation.empty.tokens();
             self.priced = Some(Priced::new(policies, steps, base, prices, self.simulation.budget));
         }
     }

@@ -5,6 +5,7 @@
 //! or the request still does not fit, results are shortened; if it still does not fit, the old part is summarised
 //! again. Each summary has the maximum length that claw-compact would accept.
 
+use clawutils::cli::budget::Extras;
 use clawutils::compact::cut::{CutLimits, CutRule};
 use clawutils::compact::pieces::{PieceLimits, Pieces};
 use clawutils::compact::request::{PROMPT, SummaryPrompt};
@@ -21,32 +22,6 @@ const MIN_SUMMARY: u64 = 64;
 const MAX_PIECES: usize = 16;
 /// The word that simulated summaries consist of.
 const WORD: &str = "summary ";
-
-/// The parts of a request besides the messages.
-#[derive(Clone, Debug, Default)]
-pub struct Beside {
-    /// The system prompt.
-    pub system: Option<String>,
-    /// The tools, as a JSON array.
-    pub tools: Option<String>,
-}
-
-impl Beside {
-    /// Returns the size of these parts in tokens.
-    pub fn tokens(&self, model: Option<Model<'_>>) -> u64 {
-        let request = self.request(&[], model);
-        Gauge::new(Request { model, ..Request::default() }, None).tokens(request)
-    }
-
-    fn request<'r, 'a>(
-        &'r self,
-        messages: &'r [Message<'a>],
-        model: Option<Model<'r>>,
-    ) -> Request<'r, 'a> {
-        let (system, tools) = (self.system.as_deref(), self.tools.as_deref());
-        Request { messages, system, tools, model }
-    }
-}
 
 /// A request before which the guard had to act. All sizes are in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,14 +53,13 @@ pub struct SimulatedCall {
 
 /// The simulation of one window.
 pub struct Simulation<'s> {
-    beside: &'s Beside,
-    /// The model that tokens are estimated for.
-    model: Option<Model<'s>>,
+    /// The request without messages.
+    beside: Request<'s, 's>,
     /// The limits.
     pub budget: Budget,
     gauge: Gauge,
     /// The count of the request without the messages.
-    empty: Tally,
+    pub empty: Tally,
     messages: Vec<Message<'static>>,
     /// The weight of each message.
     weights: Vec<Weight>,
@@ -122,12 +96,14 @@ pub struct Events {
 
 impl<'s> Simulation<'s> {
     /// Starts with an empty conversation.
-    pub fn new(budget: Budget, beside: &'s Beside, model: Option<Model<'s>>) -> Simulation<'s> {
-        let gauge = Gauge::new(Request { model, ..Request::default() }, None);
-        let empty = gauge.tally(beside.request(&[], model));
+    pub fn new(budget: Budget, beside: &'s Extras, model: Option<Model<'s>>) -> Simulation<'s> {
+        let none = Request { model, ..Request::default() };
+        let (system, tools) = (beside.system.as_deref(), beside.tools.as_deref());
+        let beside = Request { system, tools, ..none };
+        let gauge = Gauge::new(none, None);
+        let empty = gauge.tally(beside);
         Simulation {
             beside,
-            model,
             budget,
             gauge,
             empty,
@@ -254,12 +230,12 @@ impl<'s> Simulation<'s> {
     /// Returns the compaction; `None` if there is no room for a summary, or it gains nothing.
     fn compaction(&self) -> Option<Compaction> {
         let target = self.budget.target();
-        let request = self.beside.request(&self.messages, self.model);
+        let Request { system, tools, model, .. } = self.beside;
         let task = Task {
             messages: &self.messages,
-            system: request.system,
-            tools: request.tools,
-            model: self.model,
+            system,
+            tools,
+            model,
             gauge: self.gauge,
             target: Some(target),
             keep_user: KEEP_USER,
