@@ -59,6 +59,10 @@ pub struct TranscriptWalk<'v> {
     /// The ids of the newest records that become messages, and the number of such records before each.
     recent: VecDeque<(String, u64)>,
     count: u64,
+    /// The items of the record that is being read.
+    items: Vec<Item>,
+    /// True if redaction has changed that record.
+    is_redacted: bool,
     notes: ShowNotes,
 }
 
@@ -90,6 +94,8 @@ impl<'v> TranscriptWalk<'v> {
             early: HashSet::new(),
             recent: VecDeque::new(),
             count: 0,
+            items: Vec::new(),
+            is_redacted: false,
             notes: ShowNotes::default(),
         }
     }
@@ -163,28 +169,23 @@ impl<'v> TranscriptWalk<'v> {
     fn take(&mut self, record: &Record<'_>, each: &mut Each<'_>) -> io::Result<()> {
         let redact = self.redact;
         Patterns::redacted(redact, record, |record, is_redacted| {
-            self.put(record, is_redacted, each)
+            self.is_redacted = is_redacted;
+            self.put(record, each)
         })
     }
 
-    fn put(
-        &mut self,
-        record: &Record<'_>,
-        is_redacted: bool,
-        each: &mut Each<'_>,
-    ) -> io::Result<()> {
+    fn put(&mut self, record: &Record<'_>, each: &mut Each<'_>) -> io::Result<()> {
         let Ok(object) = Object::parse(&record.text) else { return Ok(()) };
-        let mut entries = Vec::new();
         if self.turns.begins_with(&record.body) {
             self.number += 1;
-            entries.push(Item::Turn(self.number));
+            self.items.push(Item::Turn(self.number));
         }
-        self.pieces(record, &object, is_redacted, &mut entries);
+        self.pieces(record, &object);
         let id = record.id.clone().into_owned();
         let ts = object.get("ts").and_then(time::of_ts);
         let (retracted, pinned) = (self.view.retracted.contains(&id), object.is_true("pin"));
         let mut spent = facts::spent(&object, self.prices);
-        for item in entries {
+        for item in std::mem::take(&mut self.items) {
             let is_call =
                 matches!(item, Item::Reply(_) | Item::Compaction(_) | Item::Checkpoint(_));
             let spent = spent.take_if(|_| is_call);
@@ -193,65 +194,52 @@ impl<'v> TranscriptWalk<'v> {
         Ok(())
     }
 
-    /// Adds the items of a record to `out`.
-    fn pieces(
-        &mut self,
-        record: &Record<'_>,
-        object: &Object<'_>,
-        is_redacted: bool,
-        out: &mut Vec<Item>,
-    ) {
+    /// Adds the items of a record.
+    fn pieces(&mut self, record: &Record<'_>, object: &Object<'_>) {
         if record.body.is_message_part() {
             self.note_place(record);
         }
         match &record.body {
             Body::User { content, .. } => {
                 let text = object.string("typed").map(Cow::into_owned);
-                out.extend(text.map(|text| Item::Text { role: Role::User, text }));
-                let from = out.len();
-                self.blocks(content, Role::User, record, is_redacted, out);
+                self.items.extend(text.map(|text| Item::Text { role: Role::User, text }));
+                let from = self.items.len();
+                self.blocks(content, Role::User, record);
                 if let Some(name) = object.string("injected") {
-                    inject(&name, &mut out[from..]);
+                    inject(&name, &mut self.items[from..]);
                 }
             }
             Body::Interrupted { content } => {
-                self.begin_reply(facts::reply(object, self.prices), out);
-                self.blocks(content, Role::Assistant, record, is_redacted, out);
+                self.begin_reply(facts::reply(object, self.prices));
+                self.blocks(content, Role::Assistant, record);
                 self.reply = OpenReply::default();
             }
             Body::Assistant { content, usage, .. } => {
                 if !self.reply.is_open || !self.reply.state.takes_text() || usage.is_some() {
-                    self.begin_reply(facts::reply(object, self.prices), out);
+                    self.begin_reply(facts::reply(object, self.prices));
                 }
                 let reasoning = object.string("reasoning").map(Cow::into_owned);
                 let reasoning = reasoning.filter(|text| !text.trim().is_empty());
-                out.extend(reasoning.map(Item::Thinking));
-                self.blocks(content, Role::Assistant, record, is_redacted, out);
+                self.items.extend(reasoning.map(Item::Thinking));
+                self.blocks(content, Role::Assistant, record);
             }
-            Body::ToolUse { id, name, input } => self.call(id, name, input, out),
+            Body::ToolUse { id, name, input } => self.call(id, name, input),
             Body::ToolResult { id, content, is_error, .. } => {
                 let content = Content::parse(content).unwrap_or(Content::nothing());
-                self.result(id, content, *is_error, record, is_redacted, out);
+                self.result(id, content, *is_error, record);
             }
-            body => out.extend(self.item(body, object)),
+            body => self.items.extend(self.item(body, object)),
         }
     }
 
-    /// Adds the items of the blocks of a message to `out`. Content from the user other than tool results ends the
+    /// Adds the items of the blocks of a message. Content from the user other than tool results ends the
     /// reply before it.
-    fn blocks(
-        &mut self,
-        content: &Content<'_>,
-        role: Role,
-        record: &Record<'_>,
-        is_redacted: bool,
-        out: &mut Vec<Item>,
-    ) {
+    fn blocks(&mut self, content: &Content<'_>, role: Role, record: &Record<'_>) {
         for block in content.clone().into_blocks() {
             if role == Role::User && !block.is_result() {
                 self.reply = OpenReply::default();
             }
-            self.block(block, role, record, is_redacted, out);
+            self.block(block, role, record);
         }
     }
 
@@ -300,67 +288,60 @@ impl<'v> TranscriptWalk<'v> {
         }
     }
 
-    fn begin_reply(&mut self, reply: ReplyFacts, out: &mut Vec<Item>) {
+    fn begin_reply(&mut self, reply: ReplyFacts) {
         self.reply = OpenReply { is_open: true, ..OpenReply::default() };
-        out.push(Item::Reply(reply));
+        self.items.push(Item::Reply(reply));
     }
 
-    fn block(
-        &mut self,
-        block: Block<'_>,
-        role: Role,
-        record: &Record<'_>,
-        is_redacted: bool,
-        out: &mut Vec<Item>,
-    ) {
+    fn block(&mut self, block: Block<'_>, role: Role, record: &Record<'_>) {
         let member = |name: &str| block.member(name);
         match &block.kind {
             BlockKind::Blank => return,
             BlockKind::Text if role == Role::User => {
-                parts(&block.text().unwrap_or_default(), out);
+                self.items.extend(parts(&block.text().unwrap_or_default()));
             }
             BlockKind::Text => {
-                out.push(Item::Text { role, text: block.text().unwrap_or_default() });
+                self.items.push(Item::Text { role, text: block.text().unwrap_or_default() });
                 let cited = Object::parse(&block.raw).ok().and_then(|it| hosted::citations(&it));
-                out.extend(cited.map(Box::new).map(Item::Hosted));
+                self.items.extend(cited.map(Box::new).map(Item::Hosted));
             }
             BlockKind::Thinking { .. } if block.thinking().is_some() => {
                 let text = block.thinking().unwrap_or_default();
                 if !text.trim().is_empty() {
-                    out.push(Item::Thinking(text));
+                    self.items.push(Item::Thinking(text));
                 }
             }
             BlockKind::ToolUse { id, .. } => {
                 let (name, input) = (member("name"), member("input"));
-                self.call(id, name.unwrap_or_default(), input.unwrap_or_default(), out);
+                self.call(id, name.unwrap_or_default(), input.unwrap_or_default());
                 return;
             }
             BlockKind::ToolResult { id } => {
                 let content = member("content").and_then(|raw| Content::parse(raw).ok());
                 let is_error = member("is_error") == Some("true");
                 let content = content.unwrap_or(Content::nothing());
-                self.result(id, content, is_error, record, is_redacted, out);
+                self.result(id, content, is_error, record);
                 return;
             }
-            BlockKind::Media => out.push(Item::Media { role, media: facts::media(&block) }),
+            BlockKind::Media => self.items.push(Item::Media { role, media: facts::media(&block) }),
             BlockKind::Thinking { .. } | BlockKind::Other => {
                 let object = Object::parse(&block.raw).ok();
                 let act = object.as_ref().and_then(hosted::act);
                 let (kind, bytes) = (hosted::kind(object.as_ref()), block.raw.len());
                 let other = Item::Other { role, kind, bytes };
-                out.push(act.map_or(other, |act| Item::Hosted(Box::new(act))));
+                self.items.push(act.map_or(other, |act| Item::Hosted(Box::new(act))));
             }
         }
         self.reply.last = None;
     }
 
     /// Adds a tool call. claw0 writes each call twice; the second one is skipped.
-    fn call(&mut self, id: &str, name: &str, input: &str, out: &mut Vec<Item>) {
+    fn call(&mut self, id: &str, name: &str, input: &str) {
         if self.reply.calls.contains(id) {
             return;
         }
         if !self.reply.is_open || !self.reply.state.takes_calls() {
-            self.begin_reply(ReplyFacts::default(), out);
+            self.begin_reply(ReplyFacts::default());
         }
         let name = json::string(name).unwrap_or_default().into_owned();
         self.reply.calls.insert(id.to_owned());
@@ -375,7 +356,8 @@ impl<'v> TranscriptWalk<'v> {
         self.names[0].insert(id.to_owned(), (name.clone(), begin));
         let is_answered = self.early.remove(id);
         self.reply.state.add_call(is_answered);
-        out.push(Item::Call { id: id.to_owned(), name, input: input.to_owned(), is_answered });
+        let (id, input) = (id.to_owned(), input.to_owned());
+        self.items.push(Item::Call { id, name, input, is_answered });
     }
 
     /// Returns the tool of a call and the start of its input.
@@ -383,25 +365,18 @@ impl<'v> TranscriptWalk<'v> {
         self.names.iter().find_map(|names| names.get(call)).cloned()
     }
 
-    fn result(
-        &mut self,
-        id: &str,
-        content: Content<'_>,
-        is_error: bool,
-        record: &Record<'_>,
-        is_redacted: bool,
-        out: &mut Vec<Item>,
-    ) {
-        let (shown, saved) = self.shortened(id, &content, record, is_redacted);
+    fn result(&mut self, id: &str, content: Content<'_>, is_error: bool, record: &Record<'_>) {
+        let (shown, saved) = self.shortened(id, &content, record);
         let is_media = |block: &&Block<'_>| block.kind == BlockKind::Media;
         let call = self.known(id);
         if call.is_none() && self.early.len() < KEPT {
             self.early.insert(id.to_owned());
         }
-        out.push(Item::Result(CallOutcome {
+        let follows = self.reply.last.take().is_some_and(|last| last == id);
+        self.items.push(Item::Result(CallOutcome {
             id: id.to_owned(),
             call,
-            follows: self.reply.last.take().is_some_and(|last| last == id),
+            follows,
             text: shorten::text_of(&content),
             media: content.blocks().iter().filter(is_media).map(facts::media).collect(),
             is_error,
@@ -423,13 +398,12 @@ impl<'v> TranscriptWalk<'v> {
         id: &str,
         content: &Content<'_>,
         record: &Record<'_>,
-        is_redacted: bool,
     ) -> (Option<KeptSpan>, u64) {
         let key = (record.id.to_string(), id.to_owned());
         let Some(shown) = self.view.truncations.get(&key) else { return (None, 0) };
         let text = shorten::ResultText::whole(&shorten::text_of(content));
         let short = shorten::show(content, &text, shown, Some(&record.id));
-        if short.is_none() && !is_redacted {
+        if short.is_none() && !self.is_redacted {
             self.notes.findings.push(Finding {
                 rule: &rules::TRUNCATION_MISMATCH,
                 place: Place { ..record.place.clone() },
@@ -444,14 +418,14 @@ impl<'v> TranscriptWalk<'v> {
     }
 }
 
-/// Adds the words of the person in a text, and the text of programs, in order.
-fn parts(text: &str, out: &mut Vec<Item>) {
-    out.extend(injected::parts(text).into_iter().map(|part| match part {
+/// Returns the words of the person in a text, and the text of programs, in order.
+fn parts(text: &str) -> impl Iterator<Item = Item> {
+    injected::parts(text).into_iter().map(|part| match part {
         Part::Typed(text) => Item::Text { role: Role::User, text: text.into_owned() },
         Part::Program { name, text } => {
             Item::Injected { name: name.to_owned(), text: text.to_owned() }
         }
-    }));
+    })
 }
 
 /// Turns the text of a message, all of which a program wrote, into injected text.
