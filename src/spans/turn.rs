@@ -29,6 +29,7 @@ pub struct Facts {
 }
 
 /// The turn that is being read.
+#[derive(Default)]
 pub struct Turn {
     facts: Facts,
     number: u64,
@@ -74,17 +75,7 @@ impl Turn {
             trace: digest(&seed) + &digest(&format!("{seed} trace")),
             start,
             now: start,
-            totals: Totals::default(),
-            outcome: Outcome::default(),
-            provider: None,
-            model: None,
-            prompt: Messages::default(),
-            input: Messages::default(),
-            reply: None,
-            answer: String::new(),
-            spans: Vec::new(),
-            calls: Vec::new(),
-            count: 0,
+            ..Turn::default()
         }
     }
 
