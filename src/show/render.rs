@@ -178,8 +178,7 @@ impl<'m> Renderer<'m> {
                 Some(Leaf::Html(text)) => text.push_str(&html),
                 _ => self.text(&html, range),
             },
-            Event::SoftBreak => self.push("\n", range.start),
-            Event::HardBreak => self.push("\n", range.start),
+            Event::SoftBreak | Event::HardBreak => self.push("\n", range.start),
             Event::Rule => self.rule(range),
             Event::InlineHtml(html) => self.text(&html, range),
             // The enabled extensions produce no other events.
@@ -234,11 +233,7 @@ impl<'m> Renderer<'m> {
             | TagEnd::CodeBlock
             | TagEnd::HtmlBlock
             | TagEnd::Table => self.finish(range.end),
-            TagEnd::BlockQuote(_) => {
-                self.finish(range.end);
-                self.close(range);
-            }
-            TagEnd::Item => {
+            TagEnd::BlockQuote(_) | TagEnd::Item => {
                 self.finish(range.end);
                 self.close(range);
             }
