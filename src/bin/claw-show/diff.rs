@@ -1,14 +1,12 @@
 //! Runs `claw-show --diff`: compares two sessions, or two branches of one.
 
 use crate::args::ShowArgs;
-use crate::file;
-use crate::notes::report_notes;
-use clawutils::cli::{DialectArgs, Log, Operands, Output, progress, read_stdin, stdin_name};
+use crate::notes;
+use clawutils::cli::{DialectArgs, Log, Operands, progress, read_stdin, stdin_name};
 use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
-use clawutils::show::ShowNotes;
 use clawutils::show::diff::{Operand, compare};
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 
 /// The number of columns from which text is written in two columns.
@@ -27,18 +25,7 @@ pub fn run(args: &ShowArgs, operands: &Operands, log: Log) -> anyhow::Result<Exi
     let sides = [Operand { name: &one, inputs: &a }, Operand { name: &other, inputs: &b }];
     let is_beside = args.output.is_none() && stdout().is_terminal() || args.width.is_some();
     let is_beside = is_beside && options.width >= BESIDE;
-    let write = |out: &mut dyn Write| compare(sides, format, is_beside, &options, out);
-    let notes: ShowNotes = match &args.output {
-        Some(path) => file::create(path, args.replace, write)?,
-        None => {
-            let mut out = Output::open();
-            let notes = write(&mut out)?;
-            out.finish()?;
-            notes
-        }
-    };
-    report_notes(log, &notes)?;
-    Ok(Exit::Done)
+    notes::write(args, log, |out| compare(sides, format, is_beside, &options, out))
 }
 
 /// Opens both sessions, and names them.

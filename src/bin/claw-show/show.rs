@@ -1,8 +1,7 @@
 //! Runs `claw-show`: shows, follows or compares transcripts, makes a site of them, or renders Markdown.
 
 use crate::args::ShowArgs;
-use crate::notes::report_notes;
-use crate::{bill, diff, file, site};
+use crate::{bill, diff, notes, site};
 use anyhow::Context;
 use clawutils::cli::{Log, Operands, Output, open_stdin, progress};
 use clawutils::dialect::Choice;
@@ -52,18 +51,7 @@ impl ShowArgs {
         let name = name.and_then(|path| path.file_name()).unwrap_or("transcript".as_ref());
         let name = name.to_string_lossy();
         let agents = self.agents(&operands.files, format);
-        let show = |out: &mut dyn Write| show::show(&inputs, &name, &agents, format, &options, out);
-        let notes = match &self.output {
-            Some(path) => file::create(path, self.replace, show)?,
-            None => {
-                let mut out = Output::open();
-                let notes = show(&mut out)?;
-                out.finish()?;
-                notes
-            }
-        };
-        report_notes(log, &notes)?;
-        Ok(Exit::Done)
+        notes::write(self, log, |out| show::show(&inputs, &name, &agents, format, &options, out))
     }
 
     /// Finds the transcripts of subagents, if one file is shown as a page.
@@ -118,7 +106,7 @@ impl ShowArgs {
         let mut follow = Follow::open(path, options, &mut out as &mut dyn Write)?;
         loop {
             match follow.step()? {
-                FollowEvent::Read(notes) => report_notes(log, &notes)?,
+                FollowEvent::Read(notes) => notes::report_notes(log, &notes)?,
                 FollowEvent::Restarted(why) => log.note(&why),
                 FollowEvent::Nothing => pause().context("cannot write '<stdout>'")?,
             }
