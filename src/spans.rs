@@ -11,8 +11,8 @@ mod otlp;
 mod turn;
 
 use crate::input::Input;
-use crate::show::walk::TranscriptWalk;
-use crate::show::{Item, ShowNotes, ShowOptions, ShownEntry};
+use crate::show::walk::Reading;
+use crate::show::{Item, ShowNotes, ShowOptions, ShownEntry, ShownPart};
 use anyhow::Context;
 use otlp::Span;
 use std::io::{self, Write};
@@ -45,7 +45,8 @@ pub fn write(
     let facts = Facts { has_content, program, file, ..Facts::default() };
     let mut session =
         Session { facts, first: None, now: 0, turn: None, waiting: Vec::new(), turns: 0 };
-    let notes = TranscriptWalk::whole(inputs, options, &mut |entry| session.take(entry, out))?;
+    let reading = Reading::new(inputs, options, ShownPart::default())?;
+    let notes = reading.read(&mut |entry| session.take(entry, out))?;
     session.end_turn(out).context("cannot write '<stdout>'")?;
     Ok(Written { notes, turns: session.turns, untimed: session.waiting.len() })
 }

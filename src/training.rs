@@ -14,8 +14,8 @@ use crate::input::Input;
 use crate::provider::FAILED;
 use crate::record::content::Role;
 use crate::show::outcome::Outcome;
-use crate::show::walk::TranscriptWalk;
-use crate::show::{CallOutcome, Item, ShowNotes, ShowOptions, ShownEntry};
+use crate::show::walk::Reading;
+use crate::show::{CallOutcome, Item, ShowNotes, ShowOptions, ShownEntry, ShownPart};
 use std::collections::{BTreeMap, HashMap};
 
 /// The form of an example.
@@ -104,10 +104,8 @@ pub fn example(
     options: &ShowOptions,
 ) -> anyhow::Result<(Example, ShowNotes)> {
     let mut reader = Reader::default();
-    let notes = TranscriptWalk::whole(inputs, options, &mut |entry| {
-        reader.take(entry);
-        Ok(())
-    })?;
+    let reading = Reading::new(inputs, options, ShownPart::default())?;
+    let notes = reading.visit(&mut |entry| reader.take(entry))?;
     reader.end_turn();
     let Reader { turns, mut left_out, .. } = reader;
     let line = match form {

@@ -6,10 +6,10 @@
 
 use super::chart::Chart;
 use super::html::{Entries, Place, agent_link};
-use super::walk::TranscriptWalk;
+use super::walk::Reading;
 use super::wording::phrase;
 use super::words::html;
-use super::{CallOutcome, Item, ShowNotes, ShowOptions, acts};
+use super::{CallOutcome, Item, ShowNotes, ShowOptions, ShownPart, acts};
 use crate::dialect::claude_code::sidechains;
 use crate::dialect::looks::{self, Looks};
 use crate::dialect::{self, Choice, Dialect};
@@ -123,10 +123,10 @@ impl AgentTranscripts<'_> {
         }
         let Some(input) = self.agents.open(&agent) else { return Ok(()) };
         let (inputs, mut chart) = ([input], Chart::default());
-        let read = TranscriptWalk::whole(&inputs, self.options, &mut |entry| {
-            chart.take(entry);
-            Ok(())
-        });
+        let Ok(reading) = Reading::new(&inputs, self.options, ShownPart::default()) else {
+            return Ok(());
+        };
+        let read = reading.visit(&mut |entry| chart.take(entry));
         // A file with this name may be of something else.
         let is_own = |chart: &Chart| chart.session.as_ref()?.agent.as_deref().map(|own| own == id);
         if read.is_err() || agent.leaf.is_none() && is_own(&chart) != Some(true) {
@@ -146,7 +146,7 @@ impl AgentTranscripts<'_> {
         let place = Place::Agent(id);
         let mut entries =
             Entries::begin(self.options, &chart, Some(&inner), place, language, &mut *out);
-        let read = TranscriptWalk::whole(&inputs, self.options, &mut |entry| match entry.item {
+        let read = reading.read(&mut |entry| match entry.item {
             Item::Session(_) => Ok(()),
             _ => entries.show(entry),
         });

@@ -2,10 +2,11 @@
 
 use super::text::TextWriter;
 use super::walk::TranscriptWalk;
-use super::{ShowNotes, ShowOptions, ShownEntry, ShownPart, view};
+use super::{ShowNotes, ShowOptions, ShownEntry, ShownPart};
 use crate::dialect::looks;
 use crate::exit::{Exit, fail};
 use crate::input::Input;
+use crate::messages::view;
 use anyhow::Context;
 use std::fs::File;
 use std::io::Write;
@@ -72,7 +73,7 @@ impl<'o, W: Write> Follow<'o, W> {
             self.walk.read(slice::from_ref(&input), self.at..end, &mut show)?;
             self.text.flush().context("cannot write '<stdout>'")?;
             (self.at, self.seen) = (end, end);
-            return Ok(FollowEvent::Read(self.walk.notes()));
+            return Ok(FollowEvent::Read(self.walk.notes(slice::from_ref(&input))));
         }
         self.seen = input.length;
         let own = self.file.metadata().with_context(cannot)?;

@@ -40,7 +40,7 @@ use crate::exit::{Exit, fail};
 use crate::finding::Findings;
 use crate::hosted::HostedAct;
 use crate::input::{self, Input};
-use crate::messages::{range, view};
+use crate::messages::range;
 use crate::record::checkpoint::Checkpoint;
 use crate::record::compaction::Summary;
 use crate::record::content::Role;
@@ -51,9 +51,8 @@ use crate::usage::Counts;
 use agents::Agents;
 use anyhow::Context;
 use jiff::tz::TimeZone;
-use std::io::{self, Write};
-use std::rc::Rc;
-use walk::TranscriptWalk;
+use std::io::Write;
+use walk::Reading;
 pub use wording::Language;
 
 /// The form of the output.
@@ -384,10 +383,6 @@ impl ShownPart {
     }
 }
 
-/// A function that reads the part to show and passes each entry to a callback.
-type Read<'r> =
-    dyn Fn(&mut dyn FnMut(&ShownEntry) -> io::Result<()>) -> anyhow::Result<ShowNotes> + 'r;
-
 /// Shows all inputs as if they were concatenated. `name` is the title of an HTML page whose session has no
 /// name. Such a page has the transcripts of subagents in `agents`.
 ///
@@ -402,49 +397,37 @@ pub fn show(
     options: &ShowOptions,
     out: &mut dyn Write,
 ) -> anyhow::Result<ShowNotes> {
-    let chart = |read: &Read<'_>| -> anyhow::Result<chart::Chart> {
-        let mut chart = chart::Chart::default();
-        read(&mut |entry| {
-            chart.take(entry);
-            Ok(())
-        })?;
-        Ok(chart)
-    };
     let start = match options.turn {
         Some(number) => ShownPart::of_turn(inputs, number)?,
         None => ShownPart::find(inputs, options.limit_turns)?,
     };
-    let view = Rc::new(view::whole(inputs)?);
-    let read = |each: &mut dyn FnMut(&ShownEntry) -> io::Result<()>| -> anyhow::Result<ShowNotes> {
-        let mut walk = TranscriptWalk::new(Rc::clone(&view), options, start);
-        walk.read_all(inputs, each)?;
-        let ShowNotes { findings, replaced } = walk.notes();
-        Ok(ShowNotes { findings: input::with_origins(inputs, findings), replaced })
-    };
+    let reading = Reading::new(inputs, options, start)?;
+    let mut chart = chart::Chart::default();
+    if format != Format::Text {
+        reading.visit(&mut |entry| chart.take(entry))?;
+    }
+    let cannot = "cannot write '<stdout>'";
     match format {
         Format::Text => {
             let mut text = text::TextWriter::new(options, out);
-            let notes = read(&mut |entry| text.show(entry))?;
-            text.end().context("cannot write '<stdout>'")?;
+            let notes = reading.read(&mut |entry| text.show(entry))?;
+            text.end().context(cannot)?;
             Ok(notes)
         }
         Format::Markdown => {
             let mut markdown = markdown::Markdown::new(options, out);
-            let chart = chart(&read)?;
-            let notes = read(&mut |entry| markdown.show(entry, &chart.prompts))?;
-            markdown.end().context("cannot write '<stdout>'")?;
+            let notes = reading.read(&mut |entry| markdown.show(entry, &chart.prompts))?;
+            markdown.end().context(cannot)?;
             Ok(notes)
         }
         Format::Html => {
-            let chart = chart(&read)?;
-            let cannot = "cannot write '<stdout>'";
             let agents = agents.writer(options);
             let agent = |result: &CallOutcome, language, out: &mut dyn Write| {
                 agents.write(result, language, out)
             };
             let frame = html::Frame { name, agent: Some(&agent), ..html::Frame::default() };
             let mut page = html::Page::begin(options, frame, &chart, out).context(cannot)?;
-            let mut notes = read(&mut |entry| page.show(entry))?;
+            let mut notes = reading.read(&mut |entry| page.show(entry))?;
             page.end().context(cannot)?;
             notes.append(agents.notes());
             Ok(notes)

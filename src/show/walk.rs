@@ -40,6 +40,51 @@ const MAX_INPUT: usize = 60;
 /// A function that receives entries.
 type Each<'e> = dyn FnMut(&ShownEntry) -> io::Result<()> + 'e;
 
+/// Inputs whose entries are read, once or several times.
+#[derive(Debug)]
+pub struct Reading<'r> {
+    inputs: &'r [Input],
+    view: Rc<View>,
+    options: &'r ShowOptions,
+    part: ShownPart,
+}
+
+impl<'r> Reading<'r> {
+    /// Prepares to read a part of the inputs.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn new(
+        inputs: &'r [Input],
+        options: &'r ShowOptions,
+        part: ShownPart,
+    ) -> anyhow::Result<Reading<'r>> {
+        Ok(Reading { inputs, view: Rc::new(view::whole(inputs)?), options, part })
+    }
+
+    /// Passes each entry to a function, and returns the diagnostics.
+    ///
+    /// # Errors
+    /// See [`TranscriptWalk::read`].
+    pub fn read(&self, each: &mut Each<'_>) -> anyhow::Result<ShowNotes> {
+        let ShownPart { offset, end, .. } = self.part;
+        let mut walk = TranscriptWalk::new(Rc::clone(&self.view), self.options, self.part);
+        walk.read(self.inputs, offset..end.unwrap_or(u64::MAX), each)?;
+        Ok(walk.notes(self.inputs))
+    }
+
+    /// Like [`Reading::read`], with a function that cannot fail.
+    ///
+    /// # Errors
+    /// If an input cannot be read; 65 if it is in a dialect that cannot be read.
+    pub fn visit(&self, each: &mut dyn FnMut(&ShownEntry)) -> anyhow::Result<ShowNotes> {
+        self.read(&mut |entry| {
+            each(entry);
+            Ok(())
+        })
+    }
+}
+
 /// A walk through a transcript. It keeps its state between reads, so that a file can be shown while it grows.
 #[derive(Debug)]
 pub struct TranscriptWalk<'v> {
@@ -100,34 +145,10 @@ impl<'v> TranscriptWalk<'v> {
         }
     }
 
-    /// Returns the diagnostics so far, and clears them.
-    pub fn notes(&mut self) -> ShowNotes {
-        std::mem::take(&mut self.notes)
-    }
-
-    /// Passes each entry of the inputs to a function, and returns the diagnostics.
-    ///
-    /// # Errors
-    /// See [`TranscriptWalk::read`].
-    pub fn whole(
-        inputs: &[Input],
-        options: &ShowOptions,
-        each: &mut Each<'_>,
-    ) -> anyhow::Result<ShowNotes> {
-        let view = Rc::new(view::whole(inputs)?);
-        let mut walk = TranscriptWalk::new(view, options, ShownPart::default());
-        walk.read_all(inputs, each)?;
-        let ShowNotes { findings, replaced } = walk.notes();
-        Ok(ShowNotes { findings: input::with_origins(inputs, findings), replaced })
-    }
-
-    /// Reads the part of the inputs that this walk covers.
-    ///
-    /// # Errors
-    /// See [`TranscriptWalk::read`].
-    pub fn read_all(&mut self, inputs: &[Input], each: &mut Each<'_>) -> anyhow::Result<()> {
-        let ShownPart { offset, end, .. } = self.start;
-        self.read(inputs, offset..end.unwrap_or(u64::MAX), each)
+    /// Returns the diagnostics so far, with the places in the original files, and clears them.
+    pub fn notes(&mut self, inputs: &[Input]) -> ShowNotes {
+        let ShowNotes { findings, replaced } = std::mem::take(&mut self.notes);
+        ShowNotes { findings: input::with_origins(inputs, findings), replaced }
     }
 
     /// Reads the lines in a byte range over all inputs. The range begins at the start of a line.

@@ -1,12 +1,14 @@
 //! Makes and updates a site.
 
-use super::source::{Reading, SiteOptions, Source, open};
+use super::source::{SiteOptions, Source, open};
 use super::state::{self, Row, State};
-use super::summary::Summary;
+use super::summary::{Collector, Summary};
 use super::{index, name, pages, statistics};
 use crate::exit::{Error, Exit, fail, status};
 use crate::new_file::{NewFile, PRIVATE};
 use crate::record;
+use crate::show::ShownPart;
+use crate::show::walk::Reading;
 use crate::system;
 use anyhow::Context;
 use std::collections::{HashMap, HashSet};
@@ -238,9 +240,9 @@ impl Site {
         let written = in_parallel(due.len(), |at| {
             let Work { source, row, .. } = due[at];
             let inputs = [open(source, options)?];
-            let read = Reading::new(&inputs, options)?;
+            let read = Reading::new(&inputs, &options.show, ShownPart::default())?;
             let create = |file: &str| NewFile::create(&self.directory.join(file), PRIVATE);
-            pages::write(row, &read, options, &agent, &create)
+            pages::write(row, &read, &options.show, &agent, &create)
         });
         for (own, parts) in work.iter_mut().filter(|own| own.is_due).zip(written) {
             // The transcript may have grown in the meantime.
@@ -333,7 +335,8 @@ impl Site {
 /// Returns the facts about a source, and the number of findings in it.
 fn summary(source: &Source, options: &SiteOptions) -> anyhow::Result<(Summary, u64)> {
     let inputs = [open(source, options)?];
-    let (collector, notes) = Reading::new(&inputs, options)?.collect()?;
+    let reading = Reading::new(&inputs, &options.show, ShownPart::default())?;
+    let (collector, notes) = Collector::of(&reading)?;
     let stem = source.path.file_stem().unwrap_or_default().to_string_lossy();
     Ok((collector.summary(&stem, record::digest), notes.findings.count(|_| true)))
 }

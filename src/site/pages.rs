@@ -2,11 +2,12 @@
 
 use super::name;
 use super::parts::{Begin, Parts};
-use super::source::{Reading, SiteOptions};
 use super::state::Row;
+use super::summary::Collector;
 use crate::new_file::NewFile;
 use crate::printable::printable;
 use crate::show::html::{self as page_html, Frame, Page, agent_link};
+use crate::show::walk::Reading;
 use crate::show::wording::{Language, phrase};
 use crate::show::words::{html, when};
 use crate::show::{CallOutcome, ShowOptions, acts};
@@ -33,14 +34,13 @@ pub enum Kind {
 pub fn write(
     row: &Row,
     read: &Reading<'_>,
-    options: &SiteOptions,
+    show: &ShowOptions,
     agent: &dyn Fn(&str) -> Option<String>,
     create: &dyn Fn(&str) -> io::Result<NewFile>,
 ) -> anyhow::Result<usize> {
-    let (collector, _) = read.collect()?;
+    let (collector, _) = Collector::of(read)?;
     let (chart, pages) = (&collector.chart, &collector.pages);
     let parts = collector.parts();
-    let show = &options.show;
     let title = title(row);
     let page_of = |turn: u64| {
         let index = usize::try_from(turn.checked_sub(chart.first_turn)?).ok()?;

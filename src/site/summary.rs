@@ -6,7 +6,8 @@ use crate::json::{self, Object};
 use crate::show::chart::{Chart, StepKind};
 use crate::show::outcome::Outcome;
 use crate::show::totals::Totals;
-use crate::show::{Item, ShownEntry};
+use crate::show::walk::Reading;
+use crate::show::{Item, ShowNotes, ShownEntry};
 use crate::usage::Counts;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -168,6 +169,16 @@ pub struct Collector {
 }
 
 impl Collector {
+    /// Reads the facts, and returns the diagnostics, too.
+    ///
+    /// # Errors
+    /// If the source cannot be read.
+    pub fn of(reading: &Reading<'_>) -> anyhow::Result<(Collector, ShowNotes)> {
+        let mut collector = Collector::default();
+        let notes = reading.visit(&mut |entry| collector.take(entry))?;
+        Ok((collector, notes))
+    }
+
     /// Adds the next entry.
     pub fn take(&mut self, entry: &ShownEntry) {
         self.chart.take(entry);

@@ -1,7 +1,7 @@
 //! The parts of a session that are compared: a prompt, a reply with its calls and their results, or a view record.
 
+use crate::input::Input;
 use crate::input::lines::Lines;
-use crate::input::{self, Input};
 use crate::messages::view;
 use crate::show::totals::Totals;
 use crate::show::walk::TranscriptWalk;
@@ -170,7 +170,6 @@ impl<'r> Units<'r> {
 
     /// Returns the diagnostics so far, and clears them.
     pub fn notes(&mut self) -> ShowNotes {
-        let ShowNotes { findings, replaced } = self.walk.notes();
-        ShowNotes { findings: input::with_origins(self.inputs, findings), replaced }
+        self.walk.notes(self.inputs)
     }
 }
