@@ -292,14 +292,14 @@ impl Failure {
         let text = answer.text.as_deref().unwrap_or_default();
         let Finding { fault, certainty, why } = fault::find(&verdict, &wire_places, text);
         let is_of_size = verdict.class == FailureClass::TooLarge;
-        let sizes = answer.own_text().filter(|_| is_of_size).map(evidence::bytes);
+        let sized = answer.own_text().filter(|_| is_of_size);
         Failure {
             status: Some(status),
             fault,
             certainty,
             why: why.map(String::into_boxed_str),
             wire_places: wire_places.into(),
-            limit_bytes: sizes.and_then(|sizes| sizes.limit),
+            limit_bytes: sized.and_then(evidence::limit_in_bytes),
             kind: verdict.kind.or_else(|| answer.first_kind()).cloned(),
             actual: numbers.input,
             actual_is_floor: numbers.input_is_floor,

@@ -15,7 +15,6 @@ mod words;
 
 use super::opening;
 use super::text::Numbers;
-pub(super) use numbers::Found;
 use sentence::{Words, fold};
 use words::{
     BODY, CONTEXT, LENGTH, LIMIT, MEDIA, NOT_TAKEN, OTHER, OUTPUT, PARAMETER, PROMPT, RATE,
@@ -70,17 +69,11 @@ pub(super) fn judge(text: &str) -> Option<Judgement> {
         return None;
     }
     let why = format!("it says '{}' and '{}'", plain(thing), plain(too));
-    let tokens = numbers::tokens(&own);
-    let numbers = Numbers {
-        input: tokens.actual,
-        limit: tokens.limit,
-        requested: tokens.requested,
-        ..Numbers::default()
-    };
+    let numbers = numbers::tokens(&own);
     match excess {
         Excess::Output => {
-            let cap = tokens.limit.filter(|cap| *cap >= MIN_CAP)?;
-            let requested = tokens.requested.or(tokens.actual);
+            let cap = numbers.limit.filter(|cap| *cap >= MIN_CAP)?;
+            let requested = numbers.requested.or(numbers.input);
             let numbers = Numbers { cap: Some(cap), requested, ..Numbers::default() };
             Some(Judgement { excess, why, numbers })
         }
@@ -91,9 +84,9 @@ pub(super) fn judge(text: &str) -> Option<Judgement> {
     }
 }
 
-/// Returns the numbers of bytes in a message.
-pub(super) fn bytes(text: &str) -> Found {
-    numbers::bytes(&own_words(text))
+/// Returns the limit in bytes that a message states.
+pub(super) fn limit_in_bytes(text: &str) -> Option<u64> {
+    numbers::bytes(&own_words(text)).limit
 }
 
 /// Returns the word of a message that makes a block of the request suspect.
@@ -145,7 +138,7 @@ struct Finding {
 /// Judges one sentence.
 fn excess(words: &Words<'_>, sentence: &str) -> Option<Finding> {
     let find = |excess, thing, too| Some(Finding { excess, thing, too });
-    let is_symbolic = sentence.contains(" > ") && numbers::tokens(sentence) == Found::default();
+    let is_symbolic = sentence.contains(" > ") && numbers::tokens(sentence) == Numbers::default();
     let compared = (is_symbolic || numbers::compares(sentence)).then_some(">");
     let (long, much) = (words.find(TOO_LONG), words.find(TOO_MUCH).or(compared));
     let prompt = words.find(PROMPT);
@@ -164,7 +157,7 @@ fn excess(words: &Words<'_>, sentence: &str) -> Option<Finding> {
         return None;
     }
     let too = long.or(much);
-    let in_bytes = numbers::bytes(sentence) != Found::default();
+    let in_bytes = numbers::bytes(sentence) != Numbers::default();
     if let Some(body) = words.find(BODY).or_else(|| words.find(REQUEST).filter(|_| in_bytes))
         && prompt.is_none()
         && let Some(too) = too.or_else(|| words.find(LIMIT).filter(|_| in_bytes))
@@ -212,8 +205,8 @@ fn together(all: &Words<'_>, own: &str) -> Option<Finding> {
     Some(Finding { excess: Excess::Tokens, thing: prompt, too })
 }
 
-fn is_more(found: &Found) -> bool {
-    found.actual.zip(found.limit).is_some_and(|(actual, limit)| actual > limit)
+fn is_more(found: &Numbers) -> bool {
+    found.input.zip(found.limit).is_some_and(|(input, limit)| input > limit)
 }
 
 /// Returns true if the sentence names a minimum.

@@ -5,6 +5,7 @@ use super::digits::{Number, Unit, numbers};
 use super::sentence::Words;
 use super::words::{LIMIT, OUTPUT, TOO_LONG, TOO_MUCH};
 use crate::provider::refusal::bounded;
+use crate::provider::refusal::text::Numbers;
 
 /// The smallest number that is taken for a count of tokens; smaller ones count something else.
 const SMALLEST: u64 = 16;
@@ -77,23 +78,15 @@ const LIMIT_AFTER: &[&str] = &[
     "上限",
 ];
 
-/// The numbers of a message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::provider::refusal) struct Found {
-    pub(in crate::provider::refusal) limit: Option<u64>,
-    pub(in crate::provider::refusal) actual: Option<u64>,
-    pub(in crate::provider::refusal) requested: Option<u64>,
-}
-
 /// Reads the numbers of tokens in `text`, which must be folded.
-pub(super) fn tokens(text: &str) -> Found {
+pub(super) fn tokens(text: &str) -> Numbers {
     let all = numbers(text);
     let counts = |it: &&Number| it.unit == Unit::Tokens && it.value >= SMALLEST;
     assign(text, &all.iter().copied().filter(|it| counts(&it)).collect::<Vec<_>>())
 }
 
 /// Reads the numbers of bytes in `text`, which must be folded.
-pub(super) fn bytes(text: &str) -> Found {
+pub(super) fn bytes(text: &str) -> Numbers {
     let all = numbers(text);
     let in_bytes: Vec<Number> = all.iter().copied().filter(|it| it.unit == Unit::Bytes).collect();
     assign(text, &in_bytes)
@@ -110,8 +103,8 @@ pub(super) fn compares(text: &str) -> bool {
 }
 
 /// Decides what each number means.
-fn assign(text: &str, all: &[Number]) -> Found {
-    let mut found = Found::default();
+fn assign(text: &str, all: &[Number]) -> Numbers {
+    let mut found = Numbers::default();
     // A gateway has shortened the text, and the number may have had more digits.
     if ["...", "…"]
         .into_iter()
@@ -139,16 +132,16 @@ fn assign(text: &str, all: &[Number]) -> Found {
         ([], _) => {}
         ([one], _) => match (limits.first(), actuals.first()) {
             (Some(_), _) => found.limit = Some(*one),
-            (None, Some(_)) => found.actual = Some(*one),
+            (None, Some(_)) => found.input = Some(*one),
             (None, None) => {}
         },
         (&[small, large], Some(output))
             if limits.first().is_none_or(|limit| *limit == large)
                 && small.saturating_add(output) > large =>
         {
-            (found.actual, found.limit) = (Some(small), Some(large));
+            (found.input, found.limit) = (Some(small), Some(large));
         }
-        (&[small, large], _) => (found.actual, found.limit) = (Some(large), Some(small)),
+        (&[small, large], _) => (found.input, found.limit) = (Some(large), Some(small)),
         (all, output) => {
             let limit = limits.first().copied();
             // The total of the prompt and the output is no size of the prompt.
@@ -159,7 +152,7 @@ fn assign(text: &str, all: &[Number]) -> Found {
                 list.iter().copied().filter(|it| Some(*it) != limit).find(|it| !is_total(*it))
             };
             found.limit = limit;
-            found.actual = limit.and_then(|_| pick(&actuals).or_else(|| pick(&open)));
+            found.input = limit.and_then(|_| pick(&actuals).or_else(|| pick(&open)));
         }
     }
     found
@@ -290,7 +283,8 @@ mod tests {
             ("the limit is 8192 tokens: 9000 in the prompt, 1000 for the output, 10000 in total", 9000, 8192, 1000),
         ] {
             let found = tokens(&fold(text));
-            assert_eq!(found, Found { limit: n(limit), actual: n(actual), requested: n(requested) }, "{text}");
+            let expected = Numbers { input: n(actual), limit: n(limit), requested: n(requested), ..Numbers::default() };
+            assert_eq!(found, expected, "{text}");
         }
     }
 
@@ -312,7 +306,7 @@ mod tests {
             ("the limit is 8192 tokens", 0, 0),
         ] {
             let found = bytes(&fold(text));
-            assert_eq!((found.actual, found.limit), (n(actual), n(limit)), "{text}");
+            assert_eq!((found.input, found.limit), (n(actual), n(limit)), "{text}");
         }
     }
 }
