@@ -161,8 +161,6 @@ pub fn truncate_counted(
         {
         }
     }
-    let results: Vec<ReadResult<'_>> =
-        results.into_iter().filter_map(FoundResult::into_read).collect();
     let after = tally.tokens();
     let gain = before.saturating_sub(after);
     if let Some(whole) = whole.filter(|_| gain < options.min_gain) {
@@ -174,7 +172,7 @@ pub fn truncate_counted(
             ..TruncateOutcome::default()
         };
     }
-    update_meta(messages, &results, tally.scale());
+    let results = update_meta(messages, results, tally.scale());
     let shortened = results.iter().filter(|result| result.is_shorter).count();
     let mut records: Vec<String> =
         results.iter().filter_map(|result| result.record(tally.scale())).collect();
@@ -202,11 +200,16 @@ fn shorten_to_budget<'a>(
     }
 }
 
-/// Updates the kept spans in `_meta`, and drops the provider's counts that include text that is now shortened. If
+/// Returns the results that were read. Updates their kept spans in `_meta`, and drops the provider's counts that include text that is now shortened. If
 /// there is a `scale`, which was derived from the counts, it replaces all of them.
-fn update_meta(messages: &mut [Message<'_>], results: &[ReadResult<'_>], scale: Option<Scale>) {
+fn update_meta<'a>(
+    messages: &mut [Message<'a>],
+    results: Vec<FoundResult<'a>>,
+    scale: Option<Scale>,
+) -> Vec<ReadResult<'a>> {
+    let results: Vec<_> = results.into_iter().filter_map(FoundResult::into_read).collect();
     let changed = || results.iter().filter(|result| result.is_changed());
-    let Some(first) = changed().map(|result| result.message).min() else { return };
+    let Some(first) = changed().map(|result| result.message).min() else { return results };
     let known = changed().filter_map(|result| {
         let id = &result.meta.as_ref()?.tool_use_id;
         Some(((result.message, id), result))
@@ -229,6 +232,7 @@ fn update_meta(messages: &mut [Message<'_>], results: &[ReadResult<'_>], scale: 
     if let Some(meta) = messages[0].meta.as_mut().filter(|_| scale.is_some()) {
         meta.scale = scale;
     }
+    results
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use super::{BYTES_PER_TOKEN, CutPlan, Task, details};
 use crate::estimate::{Request, Tally, Weight, bytes};
 use crate::messages::Message;
 use crate::messages::checkpoint::open_turns;
-use crate::record::content::Content;
 use std::cell::Cell;
 
 /// Chooses among the legal cuts. Each message is weighed once, however many cuts are tried.
@@ -136,10 +135,7 @@ impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
 fn pinned_text(message: &Message<'_>) -> String {
     let mut said = message.content.text();
     for block in message.blocks().filter(|block| block.is_result()) {
-        let content = block.member("content").map(Content::parse);
-        if let Some(Ok(content)) = content {
-            said.push_str(&content.text());
-        }
+        said.push_str(&block.result_content().text());
     }
     said
 }

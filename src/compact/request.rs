@@ -137,7 +137,6 @@ fn fence(name: &str, text: &str) -> String {
 
 fn quote_block(speaker: Role, block: &Block<'_>, level: Level) -> String {
     let Level { result, other } = level;
-    let member = |name: &str| block.member(name).unwrap_or_default().to_owned();
     match &block.kind {
         BlockKind::Text | BlockKind::Blank => {
             let text = block.text().unwrap_or_default();
@@ -145,13 +144,13 @@ fn quote_block(speaker: Role, block: &Block<'_>, level: Level) -> String {
             let text = sources.map_or(text.clone(), |sources| format!("{text}\n{sources}"));
             entry(role(speaker), &text, other)
         }
-        BlockKind::ToolUse { .. } => quote_call(block, &member("input"), level),
+        BlockKind::ToolUse { .. } => {
+            quote_call(block, block.member("input").unwrap_or_default(), level)
+        }
         BlockKind::ToolResult { .. } => {
-            let content = member("content");
-            let text = Content::parse(&content).map(|content| result_text(&content));
             let failed = Object::parse(&block.raw).is_ok_and(|object| object.is_true("is_error"));
             let title = if failed { "result (failed)" } else { "result" };
-            entry(title, &text.unwrap_or_default(), result)
+            entry(title, &result_text(&block.result_content()), result)
         }
         BlockKind::Media => entry(role(speaker), MEDIA, other),
         BlockKind::Thinking { .. } => String::new(),

@@ -56,8 +56,7 @@ fn block_as_text<'a>(block: &Block<'a>, names: &HashMap<String, String>) -> Vec<
         BlockKind::ToolResult { id } => {
             let name = names.get(id.as_ref()).map_or("a tool", String::as_str);
             let head = Block::from_text(&format!("[result of {name}]"));
-            let content = block.member("content").and_then(|raw| Content::parse(raw).ok());
-            let content = content.unwrap_or(Content::nothing()).into_owned();
+            let content = block.result_content().into_owned();
             std::iter::once(head).chain(content.into_blocks()).collect()
         }
         _ => vec![block.clone()],

@@ -156,6 +156,13 @@ impl<'a> Block<'a> {
         Object::parse(&self.raw).ok().and_then(|object| object.get(name))
     }
 
+    /// Returns the content of a tool result; nothing if it has none that can be read.
+    #[must_use]
+    pub fn result_content(&self) -> Content<'_> {
+        let content = self.member("content").and_then(|raw| Content::parse(raw).ok());
+        content.unwrap_or(Content::nothing())
+    }
+
     /// Returns the text of a text block; `None` for any other block.
     #[must_use]
     pub fn text(&self) -> Option<String> {

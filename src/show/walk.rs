@@ -338,10 +338,8 @@ impl<'v> TranscriptWalk<'v> {
                 return;
             }
             BlockKind::ToolResult { id } => {
-                let content = member("content").and_then(|raw| Content::parse(raw).ok());
                 let is_error = member("is_error") == Some("true");
-                let content = content.unwrap_or(Content::nothing());
-                self.result(id, content, is_error, record);
+                self.result(id, block.result_content(), is_error, record);
                 return;
             }
             BlockKind::Media => self.items.push(Item::Media { role, media: facts::media(&block) }),

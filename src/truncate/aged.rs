@@ -5,8 +5,8 @@
 //! window; results before the third-last reply are then shortened to 1,500 characters from each end; and above half of the window,
 //! if they have many characters in all, further to the shortest form. Results with images and pinned ones stay as they are.
 
-use super::result::{self, FoundResult, ReadResult};
-use super::{TruncateOutcome, leave_out::Omissions, update_meta};
+use super::result::{self, FoundResult};
+use super::{TruncateOutcome, body, update_meta};
 use crate::cost::for_cost;
 use crate::cost::policy::SHORTEN_FROM;
 use crate::estimate::{Gauge, Request};
@@ -61,15 +61,12 @@ pub fn shorten_aged(
             }
         }
     }
-    let results: Vec<ReadResult<'_>> =
-        results.into_iter().filter_map(FoundResult::into_read).collect();
-    update_meta(messages, &results, tally.scale());
+    let results = update_meta(messages, results, tally.scale());
     let records = results.iter().filter_map(|result| result.record(tally.scale()));
     TruncateOutcome {
         before,
         after: tally.tokens(),
         shortened: results.iter().filter(|result| result.is_shorter).count(),
-        omissions: Omissions::of(std::iter::empty()),
         records: records.map(|record| for_cost(&record)).collect(),
         ..TruncateOutcome::default()
     }
@@ -90,7 +87,7 @@ fn aged<'a>(messages: &[Message<'a>]) -> Vec<FoundResult<'a>> {
     let replies = messages.iter().enumerate().filter(|(_, it)| it.role == Role::Assistant);
     let newest = replies.rev().nth(PROTECTED_REPLIES - 1).map_or(0, |(at, _)| at);
     let mut results = result::find(messages);
-    results.retain(|found| found.is_before(newest) && !found.has_media(messages));
+    results.retain(|it| it.message < newest && body::media(it.block(messages)).is_empty());
     results
 }
 

@@ -11,7 +11,7 @@
 //! and results do not fit together, because the line in place of a result still answers the call.
 
 use super::TruncateOutcome;
-use super::body;
+use super::body::{SizedPart, media, parts, whole};
 use super::leave_out::{BlockPlace, Omissions};
 use crate::estimate::{Gauge, Refused, RefusedPlace, Request};
 use crate::json::Object;
@@ -186,7 +186,8 @@ fn of_call(messages: &[Message<'_>], id: &str) -> Vec<BlockPlace> {
             match &block.kind {
                 BlockKind::ToolUse { id: own, .. } if **own == *id => call = vec![place],
                 BlockKind::ToolResult { id: own } if **own == *id => {
-                    let parts = media(block).into_iter().map(|part| BlockPlace { part, ..place });
+                    let parts =
+                        media(block).into_iter().map(|(part, _)| BlockPlace { part, ..place });
                     result = parts.collect();
                     if result.is_empty() {
                         result.push(place);
@@ -199,8 +200,8 @@ fn of_call(messages: &[Message<'_>], id: &str) -> Vec<BlockPlace> {
     if result.is_empty() { call } else { result }
 }
 
-/// Finds what is suspected in a block: `None` for the whole block, or the index of an item in a result.
-type Find = fn(&Block<'_>) -> Vec<Option<usize>>;
+/// Finds what is suspected in a block.
+type Find = fn(&Block<'_>) -> Vec<SizedPart>;
 
 fn all(messages: &[Message<'_>], from: usize, find: Find) -> Vec<BlockPlace> {
     let messages = messages.iter().enumerate().skip(from);
@@ -210,48 +211,31 @@ fn all(messages: &[Message<'_>], from: usize, find: Find) -> Vec<BlockPlace> {
 fn in_message(message: &Message<'_>, number: usize, find: Find) -> Vec<BlockPlace> {
     let blocks = message.blocks().enumerate();
     let place = |index, part| BlockPlace { message: number, block: index, part };
-    blocks.flat_map(|(at, it)| find(it).into_iter().map(move |part| place(at, part))).collect()
+    blocks.flat_map(|(at, it)| find(it).into_iter().map(move |(part, _)| place(at, part))).collect()
 }
 
-fn media(block: &Block<'_>) -> Vec<Option<usize>> {
-    body::media(block).into_iter().map(|(part, _)| part).collect()
+fn thinking(block: &Block<'_>) -> Vec<SizedPart> {
+    whole(block, block.is_thinking())
 }
 
-fn thinking(block: &Block<'_>) -> Vec<Option<usize>> {
-    if block.is_thinking() { vec![None] } else { Vec::new() }
-}
-
-fn documents(block: &Block<'_>) -> Vec<Option<usize>> {
-    let is_document = |raw: &str| {
-        Object::parse(raw).is_ok_and(|it| it.string("type").as_deref() == Some("document"))
+fn documents(block: &Block<'_>) -> Vec<SizedPart> {
+    let is_document = |it: &Block<'_>| {
+        Object::parse(&it.raw).is_ok_and(|it| it.string("type").as_deref() == Some("document"))
     };
-    match &block.kind {
-        BlockKind::Media if is_document(&block.raw) => vec![None],
-        BlockKind::ToolResult { .. } => {
-            let content = block.member("content").and_then(|raw| Content::parse(raw).ok());
-            let content = content.unwrap_or(Content::nothing());
-            let items = content.blocks().iter().enumerate();
-            items.filter(|(_, it)| is_document(&it.raw)).map(|(at, _)| Some(at)).collect()
-        }
-        _ => Vec::new(),
-    }
+    parts(block, |it| it.kind == BlockKind::Media && is_document(it))
 }
 
 /// Finds blocks and items of a type that is not known here.
-fn others(block: &Block<'_>) -> Vec<Option<usize>> {
-    match &block.kind {
-        BlockKind::Other => vec![None],
-        BlockKind::ToolResult { .. } => body::items(block, &BlockKind::Other),
-        _ => Vec::new(),
-    }
+fn others(block: &Block<'_>) -> Vec<SizedPart> {
+    parts(block, |it| it.kind == BlockKind::Other)
 }
 
-fn results(block: &Block<'_>) -> Vec<Option<usize>> {
-    if block.is_result() { vec![None] } else { Vec::new() }
+fn results(block: &Block<'_>) -> Vec<SizedPart> {
+    whole(block, block.is_result())
 }
 
-fn calls(block: &Block<'_>) -> Vec<Option<usize>> {
-    if matches!(block.kind, BlockKind::ToolUse { .. }) { vec![None] } else { Vec::new() }
+fn calls(block: &Block<'_>) -> Vec<SizedPart> {
+    whole(block, matches!(block.kind, BlockKind::ToolUse { .. }))
 }
 
 #[cfg(test)]

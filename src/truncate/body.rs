@@ -3,11 +3,11 @@
 //! fits. The prompt's own images and pinned messages come last of all.
 
 use super::leave_out::{BlockPlace, Omissions};
-use super::result::{self, FoundResult, ReadResult};
+use super::result::{self, ReadResult};
 use super::{TruncateOutcome, update_meta};
 use crate::estimate::{Gauge, Request, Tally, bytes};
 use crate::messages::Message;
-use crate::record::content::{Block, BlockKind, Content};
+use crate::record::content::{Block, BlockKind};
 use crate::shorten::HEAD_RATIO;
 
 /// The length in bytes up to which a block is kept, because the line in its place is hardly shorter.
@@ -74,7 +74,7 @@ struct Shrink<'m, 'a> {
 }
 
 /// The index of an item in a result's content, or `None` for a whole block, and its length in bytes.
-type SizedPart = (Option<usize>, usize);
+pub(super) type SizedPart = (Option<usize>, usize);
 
 /// A block that can be left out.
 struct Candidate {
@@ -131,41 +131,32 @@ impl<'a> Shrink<'_, 'a> {
                 self.over = self.over.saturating_sub(was.saturating_sub(now) as u64);
             }
         }
-        let results: Vec<ReadResult<'a>> =
-            results.into_iter().filter_map(FoundResult::into_read).collect();
-        update_meta(self.messages, &results, self.tally.scale());
-        results
+        update_meta(self.messages, results, self.tally.scale())
     }
 }
 
 /// Returns the images and documents in a block: the index of each in a result, if it is in one, and its length in bytes.
 pub(super) fn media(block: &Block<'_>) -> Vec<SizedPart> {
-    match &block.kind {
-        BlockKind::Media => vec![(None, block.raw.len())],
-        BlockKind::ToolResult { .. } => {
-            let content = block.member("content").and_then(|raw| Content::parse(raw).ok());
-            let content = content.unwrap_or(Content::nothing());
-            let items = content.blocks().iter().enumerate();
-            let media = items.filter(|(_, item)| item.kind == BlockKind::Media);
-            media.map(|(index, item)| (Some(index), item.raw.len())).collect()
-        }
-        _ => Vec::new(),
-    }
+    parts(block, |it| it.kind == BlockKind::Media)
 }
 
-/// Returns the indices of the items of this kind in a result.
-pub(super) fn items(block: &Block<'_>, kind: &BlockKind) -> Vec<Option<usize>> {
-    let content = block.member("content").and_then(|raw| Content::parse(raw).ok());
-    let content = content.unwrap_or(Content::nothing());
-    let items = content.blocks().iter().enumerate().filter(|(_, item)| item.kind == *kind);
-    items.map(|(index, _)| Some(index)).collect()
+/// Returns the items of a result that fit, or another block if it fits.
+pub(super) fn parts(block: &Block<'_>, fits: impl Fn(&Block<'_>) -> bool) -> Vec<SizedPart> {
+    if !block.is_result() {
+        return whole(block, fits(block));
+    }
+    let content = block.result_content();
+    let items = content.blocks().iter().enumerate().filter(|(_, item)| fits(item));
+    items.map(|(index, item)| (Some(index), item.raw.len())).collect()
+}
+
+/// Returns the block if it is one of those that are looked for.
+pub(super) fn whole(block: &Block<'_>, is_one: bool) -> Vec<SizedPart> {
+    if is_one { vec![(None, block.raw.len())] } else { Vec::new() }
 }
 
 fn inputs(block: &Block<'_>) -> Vec<SizedPart> {
-    match &block.kind {
-        BlockKind::ToolUse { .. } => vec![(None, block.raw.len())],
-        _ => Vec::new(),
-    }
+    whole(block, matches!(block.kind, BlockKind::ToolUse { .. }))
 }
 
 #[cfg(test)]

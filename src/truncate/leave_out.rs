@@ -86,16 +86,12 @@ impl Omissions {
         // Thinking leaves no line, so the blocks after it move.
         for place in places.iter().rev() {
             let Some(message) = messages.get_mut(place.message) else { continue };
-            let left_out = match place.part {
+            made.extend(match place.part {
                 Some(part) => leave_out_part(message, *place, part, &reason, tally),
                 None => leave_out_block(message, *place, &reason, tally),
-            };
-            let Some(omission) = left_out else { continue };
-            *self.kinds.entry(omission.kind.clone()).or_default() += 1;
-            made.extend(Some(omission).filter(|omission| !omission.record_id.is_empty()));
+            });
         }
-        made.reverse();
-        self.records.append(&mut made);
+        made.into_iter().rev().for_each(|omission| self.add(omission));
         if let Some(first) = places.first() {
             let later = messages.iter_mut().skip(first.message);
             later.filter_map(|message| message.meta.as_mut()).for_each(|meta| meta.drop_count());
@@ -259,10 +255,8 @@ fn is_left_out(block: &Block<'_>) -> bool {
             line.is_some_and(|line| stand_in::reads_like_line(&line))
         }
         BlockKind::ToolResult { .. } => {
-            let content = block.member("content").and_then(|raw| Content::parse(raw).ok());
-            content.is_some_and(|it| {
-                matches!(it, Content::Text(_)) && stand_in::reads_like_line(&it.text())
-            })
+            let content = block.result_content();
+            matches!(content, Content::Text(_)) && stand_in::reads_like_line(&content.text())
         }
         _ => block.kind == BlockKind::Text && stand_in::is_line(block),
     }

@@ -44,7 +44,7 @@ pub(super) struct ReadResult<'a> {
 /// A tool result in the messages. It is read when it is needed, because most results need not be shortened.
 pub(super) struct FoundResult<'a> {
     /// The index of its message.
-    message: usize,
+    pub message: usize,
     /// The index of its block in the message.
     index: usize,
     /// True if the message has `_meta`.
@@ -84,18 +84,6 @@ impl<'a> FoundResult<'a> {
     /// Returns the current block.
     pub fn block<'m>(&self, messages: &'m [Message<'a>]) -> &'m Block<'a> {
         &messages[self.message].content.blocks()[self.index]
-    }
-
-    /// Returns true if its message comes before the one with this index.
-    pub fn is_before(&self, message: usize) -> bool {
-        self.message < message
-    }
-
-    /// Returns true if the result has an image or a document.
-    pub fn has_media(&self, messages: &[Message<'a>]) -> bool {
-        let content = content(self.block(messages));
-        let mut items = content.iter().flat_map(Content::blocks);
-        items.any(|item| item.kind == BlockKind::Media)
     }
 
     /// Returns the result; `None` if it cannot be shortened. The first call reads the result from `messages`, so it
