@@ -21,10 +21,7 @@ pub(super) struct CutChoice<'t, 'r, 'a> {
 
 impl<'t, 'r, 'a> CutChoice<'t, 'r, 'a> {
     pub(super) fn of(task: &'t Task<'r, 'a>) -> CutChoice<'t, 'r, 'a> {
-        CutChoice::new(
-            task,
-            task.messages.iter().map(|message| task.gauge.weigh(message)).collect(),
-        )
+        CutChoice::new(task, task.weights())
     }
 
     pub(super) fn new(task: &'t Task<'r, 'a>, weights: Vec<Weight>) -> CutChoice<'t, 'r, 'a> {

@@ -27,7 +27,7 @@ impl<'r, 'a> Task<'r, 'a> {
         at: Option<usize>,
     ) -> Option<(CutPlan, Task<'r, 'a>)> {
         let at = at.or_else(|| cut::legal(self.messages).last().copied())?;
-        let weights: Vec<_> = self.messages.iter().map(|it| self.gauge.weigh(it)).collect();
+        let weights = self.weights();
         let rest = CutChoice::new(self, weights.clone()).rests[at].tokens();
         let halved = |words: &u64| (*words > 0).then_some(words / 2);
         let words = || iter::successors(Some(self.keep_user), halved);

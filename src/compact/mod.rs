@@ -113,7 +113,12 @@ impl<'a> Task<'_, 'a> {
     /// [`CutRule::Classic`] ignores both the size and the target.
     #[must_use]
     pub fn plan(&self) -> Option<CutPlan> {
-        self.plan_weighed(self.messages.iter().map(|message| self.gauge.weigh(message)).collect())
+        self.plan_weighed(self.weights())
+    }
+
+    /// Returns the weights of the messages.
+    fn weights(&self) -> Vec<Weight> {
+        self.messages.iter().map(|message| self.gauge.weigh(message)).collect()
     }
 
     /// Like [`Task::plan`], but takes the weights of the messages, which are already known.
