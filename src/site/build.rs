@@ -289,20 +289,13 @@ impl Site {
         report: &mut SiteReport,
     ) -> anyhow::Result<()> {
         let old: HashSet<String> = self.state.rows.values().flat_map(Row::files).collect();
-        let rows: HashMap<String, Row> = work
-            .into_iter()
-            .map(|own| {
-                let Work { source, key, row, is_due, .. } = own;
-                let stamp = if is_due { Some(source.stamp) } else { row.stamp };
-                (key, Row { stamp, ..row })
-            })
-            .collect();
-        let mut rows = rows;
-        if !options.is_whole {
-            let kept = std::mem::take(&mut self.state.rows);
-            for (key, row) in kept {
-                rows.entry(key).or_insert(row);
-            }
+        let mut rows = match options.is_whole {
+            true => HashMap::new(),
+            false => std::mem::take(&mut self.state.rows),
+        };
+        for Work { source, key, row, is_due, .. } in work {
+            let stamp = if is_due { Some(source.stamp) } else { row.stamp };
+            rows.insert(key, Row { stamp, ..row });
         }
         let needed: HashSet<String> = rows.values().flat_map(Row::files).collect();
         for file in old.difference(&needed) {
