@@ -430,12 +430,11 @@ impl<'m> Renderer<'m> {
     }
 
     fn rule(&mut self, range: Range<usize>) {
-        self.begin(Leaf::Html(String::new()), range.start);
         let line = match self.layout.color {
             true => "─".repeat(self.room()),
             false => self.source[range.clone()].trim().to_owned(),
         };
-        self.leaf = Some(Leaf::Html(line));
+        self.begin(Leaf::Html(line), range.start);
         self.finish(range.end);
     }
 

@@ -4,9 +4,6 @@ use super::inline::{Inline, Style};
 use super::wrap::width;
 use pulldown_cmark::Alignment;
 
-/// The alignments of the columns.
-pub(super) type Alignments = Vec<Alignment>;
-
 /// The width of the separator between two cells, in columns of the terminal.
 const SEPARATOR: usize = 3;
 /// The minimum width to which a column of a table is reduced, in columns of the terminal.
@@ -14,13 +11,14 @@ const MIN_COLUMN: usize = 4;
 
 /// A table that is being parsed.
 pub struct Table {
-    alignments: Alignments,
+    /// The alignments of the columns.
+    alignments: Vec<Alignment>,
     rows: Vec<Vec<Inline>>,
 }
 
 impl Table {
     /// Returns a table without rows.
-    pub fn new(alignments: Alignments) -> Table {
+    pub fn new(alignments: Vec<Alignment>) -> Table {
         Table { alignments, rows: Vec::new() }
     }
 
