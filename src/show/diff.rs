@@ -86,17 +86,12 @@ pub fn compare(
         return fail(Exit::Usage, "--diff writes text or html; choose one of them");
     }
     let (comparison, notes) = Comparison::of(operands, options)?;
-    let cannot = "cannot write '<stdout>'";
-    if format == Format::Html {
-        let mut writer = html::HtmlDiff::new(&comparison, options, out);
-        comparison.write(operands, options, &mut writer, cannot)?;
-    } else {
-        let mut writer = text::TextDiff::new(options, is_beside, out);
-        comparison.write(operands, options, &mut writer, cannot)?;
-    }
-    let mut all = ShowNotes::default();
-    notes.into_iter().for_each(|own| all.append(own));
-    Ok(all)
+    let mut writer: Box<dyn DiffWriter> = match format {
+        Format::Html => Box::new(html::HtmlDiff::new(&comparison, options, out)),
+        _ => Box::new(text::TextDiff::new(options, is_beside, out)),
+    };
+    comparison.write(operands, options, &mut *writer)?;
+    Ok(notes)
 }
 
 impl<'o> Comparison<'o> {
@@ -104,11 +99,12 @@ impl<'o> Comparison<'o> {
     fn of(
         operands: [Operand<'o>; 2],
         options: &ShowOptions,
-    ) -> anyhow::Result<(Comparison<'o>, [ShowNotes; 2])> {
+    ) -> anyhow::Result<(Comparison<'o>, ShowNotes)> {
         let state = RandomState::new();
         let [a, b] = operands;
-        let (a, first) = Side::read(a, options, &state)?;
-        let (b, second) = Side::read(b, options, &state)?;
+        let (a, mut notes) = Side::read(a, options, &state)?;
+        let (b, more) = Side::read(b, options, &state)?;
+        notes.append(more);
         let mut sides = [a, b];
         let alignment = align([&sides[0].marks, &sides[1].marks]);
         sides.iter_mut().for_each(|side| side.part(alignment.common));
@@ -122,7 +118,7 @@ impl<'o> Comparison<'o> {
             tokens: alignment.common.checked_sub(1).map_or(0, |last| sides[0].sizes[last]),
             is_all: sides.iter().all(|side| side.marks.len() == alignment.common),
         };
-        Ok((Comparison { sides, alignment, common }, [first, second]))
+        Ok((Comparison { sides, alignment, common }, notes))
     }
 
     /// Reads both sessions again, and writes them.
@@ -131,8 +127,8 @@ impl<'o> Comparison<'o> {
         operands: [Operand<'_>; 2],
         options: &ShowOptions,
         writer: &mut dyn DiffWriter,
-        cannot: &'static str,
     ) -> anyhow::Result<()> {
+        let cannot = "cannot write '<stdout>'";
         let [a, b] = operands;
         let mut units = [Units::open(a.inputs, options)?, Units::open(b.inputs, options)?];
         let mut take = |side: usize| units[side].next(&mut |_| {});

@@ -68,11 +68,7 @@ impl<'o, W: Write> Page<'o, W> {
         });
         facts.extend(chart.totals().facts(options));
         let facts = html(&printable(&facts.join(" · ")));
-        // The program's own words are few. In English, the page is in the language of the conversation.
-        let language = match options.language {
-            Language::En => chart.languages.main(),
-            other => other.code(),
-        };
+        let language = chart.languages.of_page(options.language);
         let (part, parts) = frame.part;
         let above = match part {
             0 | 1 => format!(

@@ -4,6 +4,7 @@
 //! read text aloud. Some languages are recognised by their script, others by their most common words. A library
 //! for seventy languages is not an option: its tables would take an eighth of the program's size limit.
 
+use super::wording::Language;
 use foldhash::fast::RandomState;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -110,8 +111,14 @@ impl Languages {
         }
     }
 
+    /// Returns the language of a page whose own words are in `own`. They are few: in English, the page is in the language of
+    /// the conversation.
+    pub fn of_page(&self, own: Language) -> &'static str {
+        if own == Language::En { self.main() } else { own.code() }
+    }
+
     /// Returns the language with the most text; English if no language is certain.
-    pub fn main(&self) -> &'static str {
+    fn main(&self) -> &'static str {
         self.0.iter().max_by_key(|(_, length)| **length).map_or("en", |(language, _)| *language)
     }
 }

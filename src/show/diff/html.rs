@@ -7,7 +7,7 @@ use crate::printable::printable;
 use crate::show::chart::Chart;
 use crate::show::html::{Entries, Place, head};
 use crate::show::totals::Totals;
-use crate::show::wording::{Language, noun, phrase};
+use crate::show::wording::{noun, phrase};
 use crate::show::words::html;
 use crate::show::{Item, ShowOptions};
 use std::io::{self, Write};
@@ -35,10 +35,7 @@ impl<'o, W: Write> HtmlDiff<'o, W> {
         out: W,
     ) -> HtmlDiff<'o, W> {
         let charts = comparison.sides.each_ref().map(|side| &side.chart);
-        let language = match options.language {
-            Language::En => charts[0].languages.main(),
-            other => other.code(),
-        };
+        let language = charts[0].languages.of_page(options.language);
         HtmlDiff { options, charts, language, out, is_in_common: false, same: (Vec::new(), 0) }
     }
 
