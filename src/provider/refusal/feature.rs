@@ -32,16 +32,17 @@ pub enum Feature {
     CacheDiagnostics,
 }
 
-/// The features other than the sampling parameters, each with its name in the file.
+/// The features other than the sampling parameters, each with its name in the file. Those come first that a refusal names by
+/// the most particular words.
 const NAMED: [(Feature, &str); 8] = [
     (Feature::OwnSummary, "provider-summary"),
-    (Feature::Calls, "calls"),
-    (Feature::ThinkingBudget, "thinking-budget"),
-    (Feature::Thinking, "thinking"),
     (Feature::LongCache, "long_cache"),
     (Feature::CacheMarks, "cache_control"),
     (Feature::CacheKey, "prompt_cache_key"),
     (Feature::CacheDiagnostics, "diagnostics"),
+    (Feature::ThinkingBudget, "thinking-budget"),
+    (Feature::Thinking, "thinking"),
+    (Feature::Calls, "calls"),
 ];
 
 /// Words for calls, and for the roles of messages, in lower case. They are matched as parts of words.
@@ -123,16 +124,7 @@ impl Feature {
     /// Returns all features, those first that a refusal names by the most particular words.
     fn all() -> impl Iterator<Item = Feature> {
         let parameters = (0..PARAMETERS.len()).map(Feature::Parameter);
-        parameters.chain([
-            Feature::OwnSummary,
-            Feature::LongCache,
-            Feature::CacheMarks,
-            Feature::CacheKey,
-            Feature::CacheDiagnostics,
-            Feature::ThinkingBudget,
-            Feature::Thinking,
-            Feature::Calls,
-        ])
+        parameters.chain(NAMED.map(|(feature, _)| feature))
     }
 
     /// Returns the name in the file, and for a sampling parameter also in a request.
