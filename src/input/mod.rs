@@ -145,6 +145,22 @@ impl Input {
         self.part(0, self.length)
     }
 
+    /// Returns the end of the last line feed from offset `from` to `to`, which is searched backwards, a part at a time.
+    ///
+    /// # Errors
+    /// Fails if the input cannot be read.
+    pub fn last_line_end(&self, from: u64, mut to: u64) -> anyhow::Result<Option<u64>> {
+        const PART: u64 = 64 * 1024;
+        while to > from {
+            let begin = to.saturating_sub(PART).max(from);
+            if let Some(feed) = memchr::memrchr(b'\n', &self.part(begin, to)?) {
+                return Ok(Some(begin + feed as u64 + 1));
+            }
+            to = begin;
+        }
+        Ok(None)
+    }
+
     /// Returns the bytes from offset `from` to `to`; fewer if the input ends before `to`. If they are in memory, they
     /// are not copied.
     ///

@@ -15,9 +15,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::slice;
 
-/// The number of bytes that are searched at a time for the end of a line.
-const PART: u64 = 64 * 1024;
-
 /// A file that is shown as it grows. A line is shown when it is complete. If the file is truncated or replaced, it is
 /// shown again from the start, with the same limit on turns.
 pub struct Follow<'o, W> {
@@ -68,7 +65,7 @@ impl<'o, W: Write> Follow<'o, W> {
         if input.length < self.at {
             return self.restart("was truncated");
         }
-        if let Some(end) = self.end_of_lines(&input)? {
+        if let Some(end) = input.last_line_end(self.seen, input.length)? {
             let mut show = |entry: &ShownEntry| self.text.show(entry);
             self.walk.read(slice::from_ref(&input), self.at..end, &mut show)?;
             self.text.flush().context("cannot write '<stdout>'")?;
@@ -91,19 +88,6 @@ impl<'o, W: Write> Follow<'o, W> {
         (self.file, self.at, self.seen, self.walk) = (file, at, at, walk);
         self.text.restart();
         Ok(FollowEvent::Restarted(format!("'{}' {why}; starting over", self.name)))
-    }
-
-    /// Returns the end of the last complete line, if that line is new.
-    fn end_of_lines(&self, input: &Input) -> anyhow::Result<Option<u64>> {
-        let mut to = input.length;
-        while to > self.seen {
-            let from = to.saturating_sub(PART).max(self.seen);
-            if let Some(feed) = memchr::memrchr(b'\n', &input.part(from, to)?) {
-                return Ok(Some(from + feed as u64 + 1));
-            }
-            to = from;
-        }
-        Ok(None)
     }
 }
 

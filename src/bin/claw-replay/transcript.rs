@@ -22,8 +22,6 @@ const MAX_LINE: u64 = 64 * 1024 * 1024;
 /// The length from which a file is read in parts. A smaller one is read as a whole, because it is needed several times:
 /// to find out what it is, to search it for view records, and to read it.
 const LARGE: u64 = 4 * 1024 * 1024;
-/// The number of bytes per read when looking for the end of a line.
-const PART: u64 = 64 * 1024;
 
 /// A file that is open for reading.
 #[derive(Debug)]
@@ -115,17 +113,10 @@ fn advice(path: &Path) -> Option<&'static str> {
 fn long_line(input: &Input) -> anyhow::Result<Option<u64>> {
     let mut begin = 0;
     while input.length - begin > MAX_LINE {
-        let mut end = begin + MAX_LINE + 1;
-        begin = loop {
-            if end == begin {
-                return Ok(Some(begin));
-            }
-            let from = end.saturating_sub(PART).max(begin);
-            match memchr::memrchr(b'\n', &input.part(from, end)?) {
-                Some(feed) => break from + feed as u64 + 1,
-                None => end = from,
-            }
-        };
+        match input.last_line_end(begin, begin + MAX_LINE + 1)? {
+            Some(end) => begin = end,
+            None => return Ok(Some(begin)),
+        }
     }
     Ok(None)
 }
