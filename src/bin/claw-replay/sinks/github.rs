@@ -17,11 +17,11 @@ impl Sink for Github {
         let mut lines = String::new();
         for result in results.iter().filter(|result| result.is_failure()) {
             let mut properties = format!("file={}", property(&report.path));
-            if let Some(line) = result.line {
+            if let Some(line) = result.case.line {
                 properties.push_str(&format!(",line={line}"));
             }
             let title = property(&["claw-replay ", &report.mode].concat());
-            let message = [data(&result.name), data(result.message)].join(": ");
+            let message = [data(&result.name), data(&result.case.message)].join(": ");
             lines.push_str(&format!("::error {properties},title={title}::{message}\n"));
         }
         if !lines.is_empty() {

@@ -10,11 +10,11 @@ use crate::transcript::OpenFile;
 use anyhow::Context;
 use clawutils::exit::{Exit, fail};
 use clawutils::printable::{printable, printable_lines};
+use clawutils::record::digest;
 use clawutils::show::agents::Agents;
 use clawutils::show::html::head;
 use clawutils::show::{self, Format, ShowOptions};
 use quick_xml::escape::escape;
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{DirBuilder, File, TryLockError, read_dir, remove_file};
 use std::io::Write;
@@ -99,7 +99,7 @@ impl Html {
 
     /// Returns the group of a failure.
     fn group(&mut self, failure: &TestResult<'_>) -> &mut Group {
-        let name = failure.case.split(' ').next().filter(|word| !word.is_empty());
+        let name = failure.case.name.split(' ').next().filter(|word| !word.is_empty());
         let name = name.unwrap_or("unreadable");
         let at = self.groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
             self.groups.push(Group { name: name.to_owned(), count: 0, html: String::new() });
@@ -195,9 +195,7 @@ fn remove_old_pages(directory: &Path, pages: &HashSet<String>) {
 
 /// Returns the name of the page of a transcript, the same in each run.
 fn page_name(path: &str) -> String {
-    let hash = Sha256::digest(path.as_bytes());
-    let number = hash[..8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-    format!("{number:016x}.html")
+    digest(path) + ".html"
 }
 
 fn is_page_name(name: &str) -> bool {
@@ -211,9 +209,9 @@ fn article(failure: &TestResult<'_>, path: &str, page: Option<&str>) -> String {
         Some(page) => format!("<a href=\"{PAGES}/{page}\">{name}</a>"),
         None => name,
     };
-    let line = failure.line.map(|line| format!(" · line {line}")).unwrap_or_default();
-    let (case, message) = (text(failure.case), text(failure.message));
-    let detail = failure.detail.filter(|detail| !detail.is_empty()).map(|detail| {
+    let line = failure.case.line.map(|line| format!(" · line {line}")).unwrap_or_default();
+    let (case, message) = (text(&failure.case.name), text(&failure.case.message));
+    let detail = failure.case.detail.as_ref().filter(|detail| !detail.is_empty()).map(|detail| {
         let detail = printable_lines(&abridged(detail, MAX_DETAIL)).into_owned();
         let detail = escape(detail.trim_end_matches('\n'));
         format!("<details>\n<summary>detail</summary>\n<pre tabindex=\"0\">\n{detail}</pre>\n</details>\n")

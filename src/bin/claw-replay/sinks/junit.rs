@@ -96,7 +96,7 @@ fn test_case(xml: &mut Writer<ReportFile>, class: &str, result: &TestResult<'_>)
         Verdict::Failed => ("failure", Some("failed")),
         Verdict::Broken => ("error", Some("unreadable")),
     };
-    let message = attribute(result.message);
+    let message = attribute(&result.case.message);
     case.write_inner_content(|xml| {
         let reason = xml.create_element(element).with_attribute(("message", message.as_str()));
         let reason = reason.with_attributes(kind.map(|kind| ("type", kind)));
@@ -107,11 +107,11 @@ fn test_case(xml: &mut Writer<ReportFile>, class: &str, result: &TestResult<'_>)
 
 /// Returns the text of a failure: its message, the line of the transcript, and the detail.
 fn content(result: &TestResult<'_>) -> String {
-    let mut text = result.message.to_owned();
-    if let Some(line) = result.line {
+    let mut text = result.case.message.clone();
+    if let Some(line) = result.case.line {
         text.push_str(&format!("\nline {line}"));
     }
-    if let Some(detail) = result.detail {
+    if let Some(detail) = &result.case.detail {
         text.extend(["\n\n", detail.trim_end_matches('\n')]);
     }
     allowed(&printable_lines(&text))

@@ -78,14 +78,14 @@ impl Sink for Markdown {
 }
 
 fn row(path: &str, failure: &TestResult<'_>) -> String {
-    let line = failure.line.map(|line| line.to_string()).unwrap_or_default();
-    let [path, case, message] = [path, failure.case, failure.message].map(cell);
+    let line = failure.case.line.map(|line| line.to_string()).unwrap_or_default();
+    let [path, case, message] = [path, &failure.case.name, &failure.case.message].map(cell);
     format!("| {path} | {case} | {line} | {message} |\n")
 }
 
 /// Returns a folded block with the detail of a failure, or an empty string if there is none.
 fn detail(failure: &TestResult<'_>) -> String {
-    let Some(detail) = failure.detail.filter(|detail| !detail.is_empty()) else {
+    let Some(detail) = failure.case.detail.as_ref().filter(|detail| !detail.is_empty()) else {
         return String::new();
     };
     let (name, fence) = (cell(&failure.name), fenced(&abridged(detail, MAX_DETAIL), "diff"));

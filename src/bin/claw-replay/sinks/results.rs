@@ -22,16 +22,10 @@ pub enum Verdict {
 pub struct TestResult<'r> {
     /// The path of the transcript and the name of the case: unique in a run.
     pub name: Cow<'r, str>,
-    /// The name of the case; empty if the report has no cases.
-    pub case: &'r str,
+    /// The case; one without a name if the report has no cases.
+    pub case: Cow<'r, Case>,
     /// The outcome.
     pub verdict: Verdict,
-    /// The outcome in words, which may quote the transcript.
-    pub message: &'r str,
-    /// The line of the transcript.
-    pub line: Option<u64>,
-    /// Further text of several lines.
-    pub detail: Option<&'r str>,
 }
 
 impl TestResult<'_> {
@@ -60,21 +54,19 @@ pub fn not_examined() -> TestResult<'static> {
 }
 
 fn without_case<'r>(name: &'r str, verdict: Verdict, message: &'r str) -> TestResult<'r> {
-    TestResult { name: name.into(), case: "", verdict, message, line: None, detail: None }
+    let case = Case::new("", Outcome::Skipped, message);
+    TestResult { name: name.into(), case: Cow::Owned(case), verdict }
 }
 
 fn of_case<'r>(report: &'r Report, case: &'r Case) -> TestResult<'r> {
     TestResult {
         name: Cow::Owned([&report.path, ": ", &case.name].concat()),
-        case: &case.name,
+        case: Cow::Borrowed(case),
         verdict: match case.outcome {
             Outcome::Passed => Verdict::Passed,
             Outcome::Failed => Verdict::Failed,
             Outcome::Skipped => Verdict::Skipped,
         },
-        message: &case.message,
-        line: case.line,
-        detail: case.detail.as_deref(),
     }
 }
 
