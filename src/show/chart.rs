@@ -164,6 +164,14 @@ impl Chart {
         }
     }
 
+    /// Returns the requests, also those that the provider refused.
+    pub fn requests(&self) -> impl DoubleEndedIterator<Item = &Point> {
+        let is_request = |kind: StepKind| {
+            matches!(kind, StepKind::Counted | StepKind::Estimated | StepKind::Refused)
+        };
+        self.points.iter().filter(move |point| is_request(point.kind))
+    }
+
     /// Returns the tokens of the context at the current entry.
     #[must_use]
     pub fn size(&self) -> u64 {

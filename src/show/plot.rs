@@ -25,8 +25,7 @@ const MAX_ROWS: usize = 500;
 
 /// Returns the chart as a figure; an empty string if there are no requests.
 pub fn figure(chart: &Chart, language: Language) -> String {
-    let requests = chart.points.iter().filter(|point| is_request(point)).count();
-    if requests == 0 {
+    if chart.requests().next().is_none() {
         return String::new();
     }
     let words = words(chart, language);
@@ -36,17 +35,13 @@ pub fn figure(chart: &Chart, language: Language) -> String {
     format!("<figure>\n{picture}<figcaption>{words}</figcaption>\n{table}</figure>\n")
 }
 
-fn is_request(point: &Point) -> bool {
-    matches!(point.kind, StepKind::Counted | StepKind::Estimated | StepKind::Refused)
-}
-
 /// Describes the picture.
 fn words(chart: &Chart, language: Language) -> String {
     let count = |fits: fn(&StepKind) -> bool| {
         chart.points.iter().filter(|point| fits(&point.kind)).count() as u64
     };
-    let mut requests = chart.points.iter().filter(|point| is_request(point));
-    let most = requests.clone().max_by_key(|point| point.tokens);
+    let mut requests = chart.requests();
+    let most = chart.requests().max_by_key(|point| point.tokens);
     let (most, last) = (most.map_or((0, 0), |it| (it.tokens, it.turn)), requests.next_back());
     let last = grouped(last.map_or(0, |point| point.tokens));
     let tokens = language.count(most.0, noun::TOKEN);

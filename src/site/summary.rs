@@ -3,7 +3,7 @@
 use super::parts::Parts;
 use crate::json::write::{Members, list};
 use crate::json::{self, Object};
-use crate::show::chart::{Chart, StepKind};
+use crate::show::chart::Chart;
 use crate::show::outcome::Outcome;
 use crate::show::totals::Totals;
 use crate::show::walk::Reading;
@@ -240,11 +240,7 @@ fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
 
 /// Returns the tokens of the requests; of neighbours that share a point, the most.
 fn context(chart: &Chart) -> Vec<u64> {
-    let is_request = |kind: StepKind| {
-        matches!(kind, StepKind::Counted | StepKind::Estimated | StepKind::Refused)
-    };
-    let requests = chart.points.iter().filter(|point| is_request(point.kind));
-    let tokens: Vec<u64> = requests.map(|point| point.tokens).collect();
+    let tokens: Vec<u64> = chart.requests().map(|point| point.tokens).collect();
     let share = tokens.len().div_ceil(POINTS).max(1);
     tokens.chunks(share).filter_map(|tokens| tokens.iter().max().copied()).collect()
 }
