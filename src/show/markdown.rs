@@ -191,13 +191,8 @@ impl<'o, W: Write> Markdown<'o, W> {
     }
 
     fn marks(&mut self, entry: &ShownEntry) -> io::Result<()> {
-        match words::marks(entry, self.options.language)
-            .filter(|_| self.marked.as_ref() != Some(&entry.id))
-        {
-            Some(mark) => {
-                self.marked = Some(entry.id.clone());
-                self.block(&format!("**({mark})**"))
-            }
+        match words::marks(entry, &mut self.marked, self.options.language) {
+            Some(mark) => self.block(&format!("**({mark})**")),
             None => Ok(()),
         }
     }

@@ -245,18 +245,11 @@ impl<'o, W: Write> TextWriter<'o, W> {
     }
 
     fn marks(&mut self, entry: &ShownEntry) -> io::Result<()> {
-        if self.marked.as_ref() == Some(&entry.id) {
-            return Ok(());
+        if let Some(mark) = words::marks(entry, &mut self.marked, self.options.language) {
+            self.line(style::VIEW, 2, &format!("({mark})"))?;
+            self.last = Last::Heading;
         }
-        match words::marks(entry, self.options.language) {
-            Some(mark) => {
-                self.marked = Some(entry.id.clone());
-                self.line(style::VIEW, 2, &format!("({mark})"))?;
-                self.last = Last::Heading;
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn message_style(&self, entry: &ShownEntry) -> &'static str {

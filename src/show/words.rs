@@ -214,13 +214,20 @@ pub fn other(kind: &str, bytes: usize, language: Language) -> String {
     format!("{kind}, {}", language.count(bytes as u64, noun::BYTE))
 }
 
-/// Returns the mark of a retracted or pinned record.
-pub fn marks(entry: &ShownEntry, language: Language) -> Option<&'static str> {
-    match (entry.retracted, entry.pinned) {
-        (true, _) => Some(language.say(phrase::RETRACTED)),
-        (false, true) => Some(language.say(phrase::PINNED)),
-        (false, false) => None,
-    }
+/// Returns the mark of a retracted or pinned record, unless it is shown already. `marked` is the record whose mark was last shown.
+pub fn marks(
+    entry: &ShownEntry,
+    marked: &mut Option<String>,
+    language: Language,
+) -> Option<&'static str> {
+    let mark = match (entry.retracted, entry.pinned) {
+        _ if marked.as_ref() == Some(&entry.id) => return None,
+        (true, _) => phrase::RETRACTED,
+        (false, true) => phrase::PINNED,
+        (false, false) => return None,
+    };
+    *marked = Some(entry.id.clone());
+    Some(language.say(mark))
 }
 
 /// Formats a local time to the minute.

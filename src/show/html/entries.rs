@@ -273,13 +273,8 @@ impl<'o, W: Write> Entries<'o, W> {
     }
 
     fn marks(&mut self, entry: &ShownEntry) -> io::Result<()> {
-        match words::marks(entry, self.options.language)
-            .filter(|_| self.marked.as_ref() != Some(&entry.id))
-        {
-            Some(mark) => {
-                self.marked = Some(entry.id.clone());
-                writeln!(self.out, "<p class=\"mark\">{mark}</p>")
-            }
+        match words::marks(entry, &mut self.marked, self.options.language) {
+            Some(mark) => writeln!(self.out, "<p class=\"mark\">{mark}</p>"),
             None => Ok(()),
         }
     }
