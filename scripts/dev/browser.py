@@ -6,15 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+
+from places import TARGET, npm
 
 try:
     from PIL import Image
 except ImportError:
     Image = None
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-TARGET = Path(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"))
 AXE = "axe-core@4.14.1"
 HEIGHT = 900
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -112,7 +111,5 @@ def checker():
     script = directory / "node_modules/axe-core/axe.min.js"
     if not script.exists():
         shutil.which("npm") or sys.exit("install npm")
-        directory.mkdir(parents=True, exist_ok=True)
-        npm = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(directory), AXE]
-        subprocess.run(npm, check=True)
+        npm(directory, "--silent", AXE)
     return script.read_text()

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 
+from places import npm, pip
 from png import png
 from strict_provider import Provider
 
@@ -43,21 +44,16 @@ OPENCLAW = "11111111-2222-4333-8444-555555555555"
 
 
 def install(root, keys):
-    run_npm(root / "node", NODE)
+    npm(root / "node", NODE)
     for key in keys:
         if key in OF_PIP:
-            subprocess.run([sys.executable, "-m", "venv", root / key], check=True)
-            subprocess.run([root / key / "bin/pip", "install", "--quiet", "--upgrade", PACKAGES[key]], check=True)
+            pip(root / key, PACKAGES[key])
             continue
         # Without a version, npm takes one that its own Node.js can run.
         package = PACKAGES[key]
-        run_npm(root / key, "--ignore-scripts", package if "@" in package[1:] else f"{package}@latest")
+        npm(root / key, "--ignore-scripts", package if "@" in package[1:] else f"{package}@latest")
         if key == "openclaw":
-            run_npm(root / key / "node", NEWER_NODE)
-
-
-def run_npm(place, *packages):
-    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", place, *packages], check=True)
+            npm(root / key / "node", NEWER_NODE)
 
 
 def arguments(usage):

