@@ -5,8 +5,10 @@ import html
 import math
 import os
 import platform
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
+
+from pages import table
 
 PICTURE = "docs/pictures/bench.svg"
 
@@ -62,18 +64,7 @@ class Plots:
 
 # The page.
 
-def cell(text):
-    """Escapes what would end a cell of a table."""
-    return str(text).replace("|", "\\|")
-
-
-def table(rows):
-    yield "| row | ours / other | ours | other | ratio | goal | stretch | result | command |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for row in rows:
-        commands = "<br>".join(f"`{cell(command)}`" for command in row.commands)
-        values = (row.number, row.what, row.ours, row.other, row.ratio, row.goal, row.stretch, row.state)
-        yield "| " + " | ".join([*map(cell, values), commands]) + " |"
+TITLES = ("row", "ours / other", "ours", "other", "ratio", "goal", "stretch", "result", "command")
 
 
 def page(rows, command, versions):
@@ -88,7 +79,8 @@ def page(rows, command, versions):
     for title, part in parts:
         if part or title.startswith("What falls short"):
             yield f"\n## {title}\n"
-            yield from table(part) if part else ["Nothing."]
+            cells = ([*values, "<br>".join(f"`{command}`" for command in commands)] for *values, commands in map(astuple, part))
+            yield table(TITLES, cells).rstrip() if part else "Nothing."
 
 
 def machine():

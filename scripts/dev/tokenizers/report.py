@@ -10,6 +10,7 @@ import numpy
 
 import counters
 from fit import group_of
+from pages import table
 
 MODELS = {
     "o200k": "gpt-5", "cl100k": "gpt-4", "claude": "claude-sonnet-4-5", "llama": "llama-3.3-70b", "qwen": "qwen3-32b",
@@ -64,9 +65,8 @@ def row(name, kinds, stress, files):
     low, high = numpy.percentile(files, [5, 95])
     inside = sum(-.05 <= value <= .2 for value in values) / len(values)
     under = sum(value < -.1 for value in hard) / len(hard)
-    cells = [name, percent(statistics.median(values)), percent(min(values)), percent(max(values)), f"{100 * inside:.1f} %",
-             percent(low), percent(high), f"{100 * under:.1f} %", percent(min(hard))]
-    return "| " + " | ".join(cells) + " |"
+    return [name, percent(statistics.median(values)), percent(min(values)), percent(max(values)), f"{100 * inside:.1f} %",
+            percent(low), percent(high), f"{100 * under:.1f} %", percent(min(hard))]
 
 
 def tables(cache, texts, program):
@@ -85,22 +85,22 @@ def tables(cache, texts, program):
         kinds, stress, files = errors(chosen, estimated[name], counted)
         ours.append(row(name, kinds, stress, files))
         theirs.append(row(name, *errors(chosen, quarter, counted)))
-        worst += [f"| {name} | {listed(sorted(kinds.items(), key=lambda item: item[1]))} |"]
+        worst.append((name, listed(sorted(kinds.items(), key=lambda item: item[1]))))
         for kind, value in kinds.items():
             by_kind[kind][name] = value
-    head = "| family | median | lowest | highest | kinds within -5 to +20 % | random files, p5 | p95 | stress samples under -10 % | lowest |\n" + "|---" * 9 + "|"
-    table = ["| kind | " + " | ".join(MODELS) + " |", "|---" * (len(MODELS) + 1) + "|"]
-    table += [f"| {kind} | " + " | ".join(f"{100 * row[name]:+.0f}" for name in MODELS) + " |" for kind, row in sorted(by_kind.items())]
+    head = ["family", "median", "lowest", "highest", "kinds within -5 to +20 %", "random files, p5", "p95",
+            "stress samples under -10 %", "lowest"]
+    rows = [(kind, *(f"{100 * row[name]:+.0f}" for name in MODELS)) for kind, row in sorted(by_kind.items())]
     date = datetime.date.today().strftime("%-d %B %Y")
     extensions = {text["kind"] for text in chosen if text["kind"].startswith("random")}
     return {
         "samples": f"Measured on {date}: {len(held)} samples of {len(by_kind)} kinds, among them {len(files)} random files with "
                    f"{len(extensions)} extensions, and {len(stress)} stress samples.\n",
         "unknown": covered(estimated),
-        "estimates": "\n".join([head, *ours, ""]),
-        "characters": "\n".join([head, *theirs, ""]),
-        "errors": "\n".join(["| family | lowest and highest kinds |\n|---|---|", *worst, ""]),
-        "kinds": "\n".join([*table, ""]),
+        "estimates": table(head, ours),
+        "characters": table(head, theirs),
+        "errors": table(["family", "lowest and highest kinds"], worst),
+        "kinds": table(["kind", *MODELS], rows),
     }
 
 

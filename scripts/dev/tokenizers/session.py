@@ -5,6 +5,8 @@ import subprocess
 
 import numpy
 
+import pages
+
 MODEL = "claude-sonnet-4-5"
 
 
@@ -82,11 +84,9 @@ def errors(rebuild, program, path):
 
 def row(rule, values):
     size = numpy.median(numpy.abs(values))
-    cells = [rule, *(f"{100 * value:+.1f} %" for value in numpy.percentile(values, [5, 50, 95]))]
-    return f"| {' | '.join(cells)} | {100 * size:.2f} % |"
+    return [rule, *(f"{100 * value:+.1f} %" for value in numpy.percentile(values, [5, 50, 95])), f"{100 * size:.2f} %"]
 
 
 def table(rebuild, program, path):
     rows = sorted(errors(rebuild, program, path).items(), key=lambda item: item[0].endswith("with counts"))
-    head = "| rule | p5 | median | p95 | median size of the error |\n|---|---|---|---|---|"
-    return "\n".join([head, *(row(rule, values) for rule, values in rows), ""])
+    return pages.table(["rule", "p5", "median", "p95", "median size of the error"], (row(*it) for it in rows))
