@@ -6,6 +6,7 @@ They run without any network but loopback, with an empty environment. Needs Linu
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -56,20 +57,26 @@ def install(root, keys):
             npm(root / key / "node", NEWER_NODE)
 
 
-def arguments(usage):
-    """Returns the options, the directory and the further arguments of a script; without a directory, prints how it is used."""
-    options = [it for it in sys.argv[1:] if it.startswith("--")]
+def begin(usage, keys, install_more=None):
+    """Returns the directory and the further arguments of a script; without a directory, prints how it is used. With
+    --install, first installs the programs that the arguments name, or those with these keys. Then seals the script off."""
     root, *others = [it for it in sys.argv[1:] if not it.startswith("--")] or sys.exit(usage)
-    return options, pathlib.Path(root).resolve(), others
+    root = pathlib.Path(root).resolve()
+    if "--install" in sys.argv:
+        install(root, [it for it in others if it in PACKAGES] or keys)
+        if install_more:
+            install_more(root)
+    seal_off()
+    return root, others
 
 
-def seal_off(*once):
-    """Starts this script again with a network that has nothing but loopback and mounts of its own, without the options that need more."""
+def seal_off():
+    """Starts this script again with a network that has nothing but loopback and mounts of its own, without --install."""
     if "REAL_PROGRAMS_SEALED" in os.environ:
         return
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     os.environ["REAL_PROGRAMS_SEALED"] = "1"
-    own = [it for it in sys.argv if it not in ("--install", *once)]
+    own = [it for it in sys.argv if it != "--install"]
     again = 'ip link set lo up && exec "$@"'
     os.execvp("unshare", ["unshare", *user, "--net", "--mount", "sh", "-c", again, "sh", sys.executable, *own])
 
@@ -79,6 +86,14 @@ def imported(database, work):
     command = ["claw-session", "--workspace", work / "workspace"]
     run = lambda *more: subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout.strip()
     return pathlib.Path(run("path", run("import", database)))
+
+
+def strings(value):
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from strings(inner)
 
 
 class Program:
@@ -219,6 +234,28 @@ class Program:
         except subprocess.TimeoutExpired:
             status, words = -1, "does not end"
         return status, words.splitlines()[-1:] or [""], self.provider.seen[before:]
+
+    def resume(self, session, said, directory=None):
+        """Resumes a session with one more prompt. Returns what is wrong, or None if the request is accepted and holds all
+        the texts that were said, and the request."""
+        status, words, seen = self.run(LAST, session, directory)
+        seen = [(body, why) for body, why in seen if LAST in json.dumps(body)]
+        if not seen:
+            # The path of the session is of this machine.
+            words = re.sub(r"(?<!\S)/\S+", "PATH", words[0])
+            return f"does not resume: {words[:80]}", {}
+        body, why = seen[-1]
+        if why:
+            return f"refused: {why[:110]}", body
+        # The input of a call can be JSON in a text.
+        sent = "\n".join(strings(body))
+        lost = [text for text in said if text not in sent and json.dumps(text, ensure_ascii=False)[1:-1] not in sent]
+        if lost:
+            return f"forgets '{lost[0][:60]}'", body
+        refused = next((why for _, why in seen if why), None)
+        if refused:
+            return f"refused, then tries without: {refused[:110]}", body
+        return (f"fails: {words[0][:80]}" if status else None), body
 
     def id(self, session):
         """Returns the id of a session, which is in the name of the file, or in its first line."""

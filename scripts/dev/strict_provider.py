@@ -16,8 +16,13 @@ import struct
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from answers import anthropic, responses
+from answers.form import sse
+
 # Each answer has a number, which makes its id and its counts its own.
 NUMBERS = itertools.count(1)
+# The largest size of a piece of a text in a stream.
+PIECE = 10_000
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 MAGIC = {
     "image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF",
@@ -175,36 +180,15 @@ def messages_reply(body, files):
 
 def messages_events(blocks, model):
     number = next(NUMBERS)
-    message = {
-        "id": f"msg_{number:012}", "type": "message",
-        "role": "assistant", "model": model, "content": [], "stop_reason": None, "stop_sequence": None,
-        "usage": {
-            "input_tokens": 10 + number, "cache_read_input_tokens": number, "cache_creation_input_tokens": 2, "output_tokens": 1,
-            "cache_creation": {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 0},
-        },
+    usage = {
+        "input_tokens": 10 + number, "cache_read_input_tokens": number, "cache_creation_input_tokens": 2, "output_tokens": 1,
+        "cache_creation": {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 0},
     }
-    yield {"type": "message_start", "message": message}
-    for index, block in enumerate(blocks):
-        start, deltas = dict(block), []
-        if block["type"] == "text":
-            start["text"] = ""
-            deltas = [{"type": "text_delta", "text": block["text"]}]
-        elif block["type"] == "thinking":
-            start.update(thinking="", signature="")
-            deltas = [
-                {"type": "thinking_delta", "thinking": block["thinking"]},
-                {"type": "signature_delta", "signature": block["signature"]},
-            ]
-        else:
-            start["input"] = {}
-            deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
-        yield {"type": "content_block_start", "index": index, "content_block": start}
-        for delta in deltas:
-            yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    stop = "tool_use" if blocks[-1]["type"] == "tool_use" else "end_turn"
-    yield {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 9}}
-    yield {"type": "message_stop"}
+    return anthropic.events(blocks, stop_of(blocks), PIECE, {"output_tokens": 9}, usage, id=f"msg_{number:012}", model=model)
+
+
+def stop_of(blocks):
+    return "tool_use" if blocks[-1]["type"] == "tool_use" else "end_turn"
 
 
 # ---- OpenAI's Responses API ---------------------------------------------------------------------
@@ -274,21 +258,12 @@ def items_reply(body, files):
 
 def items_events(items, model):
     number = next(NUMBERS)
-    response = {"id": f"resp_{number}", "object": "response", "created_at": 1, "model": model, "status": "in_progress", "output": []}
-    yield {"type": "response.created", "response": response}
-    for index, item in enumerate(items):
-        yield {"type": "response.output_item.added", "output_index": index, "item": item}
-        place = {"item_id": item["id"], "output_index": index}
-        if item["type"] == "function_call":
-            yield {"type": "response.function_call_arguments.delta", **place, "delta": item["arguments"]}
-        for part in item["content"] if item["type"] == "message" else []:
-            yield {"type": "response.output_text.delta", **place, "content_index": 0, "delta": part["text"]}
-        yield {"type": "response.output_item.done", "output_index": index, "item": item}
     usage = {
         "input_tokens": 10 + number, "input_tokens_details": {"cached_tokens": 2}, "output_tokens": 9,
         "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 19 + number,
     }
-    yield {"type": "response.completed", "response": {**response, "status": "completed", "output": items, "usage": usage}}
+    own = {"id": f"resp_{number}", "model": model}
+    return responses.events(items, responses.last(items, usage=usage, **own), PIECE, **own)
 
 
 # ---- Gemini's API -------------------------------------------------------------------------------
@@ -340,10 +315,10 @@ def contents_reply(body, files):
 def contents_events(parts, _model):
     number = next(NUMBERS)
     usage = {"promptTokenCount": 10 + number, "candidatesTokenCount": 9, "totalTokenCount": 19 + number}
-    yield {
+    return [{
         "candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": parts}}],
         "usageMetadata": usage, "modelVersion": "gemini-2.5-pro", "responseId": "resp_0",
-    }
+    }]
 
 
 # ---- the server ---------------------------------------------------------------------------------
@@ -405,15 +380,13 @@ class Provider:
                     return self.answer(400, json.dumps({"type": "error", "error": error}).encode())
                 provider.seen.append((body, None))
                 made = reply(body, provider.files)
+                sent = events(made, body.get("model"))
                 if path.endswith("/messages") and not body.get("stream"):
-                    stop = "tool_use" if made[-1]["type"] == "tool_use" else "end_turn"
-                    start = next(messages_events(made, body["model"]))["message"]
-                    return self.answer(200, json.dumps({**start, "content": made, "stop_reason": stop}).encode())
+                    whole = {**sent[0]["message"], "content": made, "stop_reason": stop_of(made)}
+                    return self.answer(200, json.dumps(whole).encode())
                 if path.endswith(":generateContent"):
-                    return self.answer(200, json.dumps(next(events(made, None))).encode())
-                event = lambda it: f"event: {it['type']}\n" if "type" in it else ""
-                lines = (f"{event(it)}data: {json.dumps(it)}\n\n" for it in events(made, body.get("model")))
-                self.answer(200, "".join(lines).encode(), "text/event-stream")
+                    return self.answer(200, json.dumps(sent[0]).encode())
+                self.answer(200, sse(sent, named="type" in sent[0], ascii_only=True).encode(), "text/event-stream")
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         # A program that ends closes its connections.

@@ -214,8 +214,8 @@ def numbered(events):
     return [{**event, "sequence_number": number} for number, event in enumerate(events)]
 
 
-def begin():
-    started = response([], status="in_progress", usage=None)
+def begin(**more):
+    started = response([], status="in_progress", usage=None, **more)
     return [{"type": "response.created", "response": started}, {"type": "response.in_progress", "response": started}]
 
 
@@ -224,10 +224,15 @@ def last(items, kind="completed", without=(), **more):
     return {"type": f"response.{kind}", "response": {name: value for name, value in end.items() if name not in without}}
 
 
+def events(items, closing=None, size=7, **more):
+    """Returns the events of an answer with these items; `more` are other members of the answer."""
+    middle = [event for index, item in enumerate(items) for event in item_events(item, index, size)]
+    return numbered([*begin(**more), *middle, closing or last(items, **more)])
+
+
 def stream(items, closing=None, size=7, **form):
     """Returns a stream of these items. `form` goes to sse()."""
-    middle = [event for index, item in enumerate(items) for event in item_events(item, index, size)]
-    return sse(numbered([*begin(), *middle, closing or last(items)]), named=True, **form)
+    return sse(events(items, closing, size), named=True, **form)
 
 
 def mixed(items, size=7):
@@ -241,9 +246,8 @@ def mixed(items, size=7):
 
 def only(*kinds, items=(), end=None, size=7):
     """Returns a stream of items without the events of these types."""
-    middle = [event for index, item in enumerate(items) for event in item_events(item, index, size)]
-    events = [*begin(), *middle, end or last(list(items))]
-    return sse(numbered([event for event in events if event["type"] not in kinds]), named=True)
+    left = [event for event in events(list(items), end, size) if event["type"] not in kinds]
+    return sse(numbered(left), named=True)
 
 
 # ---- the table ----------------------------------------------------------------------------------
