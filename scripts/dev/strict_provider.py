@@ -16,7 +16,7 @@ import struct
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from answers import anthropic, responses
+from answers import messages, responses
 from answers.form import sse
 
 # Each answer has a number, which makes its id and its counts its own.
@@ -184,7 +184,7 @@ def messages_events(blocks, model):
         "input_tokens": 10 + number, "cache_read_input_tokens": number, "cache_creation_input_tokens": 2, "output_tokens": 1,
         "cache_creation": {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 0},
     }
-    return anthropic.events(blocks, stop_of(blocks), PIECE, {"output_tokens": 9}, usage, id=f"msg_{number:012}", model=model)
+    return messages.events(blocks, stop_of(blocks), PIECE, {"output_tokens": 9}, usage, id=f"msg_{number:012}", model=model)
 
 
 def stop_of(blocks):
