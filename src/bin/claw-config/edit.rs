@@ -2,7 +2,7 @@
 //! unchanged.
 
 use crate::all;
-use crate::value::to_json;
+use crate::value::{absolute, is_object, to_json};
 use anyhow::Context;
 use clap::ArgMatches;
 use clawutils::cli::ENVIRONMENT;
@@ -16,10 +16,10 @@ use clawutils::settings::file::ConfigFile;
 use clawutils::settings::place::{self, home};
 use clawutils::settings::values::ExtraArg;
 use clawutils::settings::{self, Setting, ValueKind};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
 /// The mode of a new file.
@@ -111,26 +111,14 @@ impl Unset {
     }
 }
 
-/// Returns true if the value of a setting is an object, not the path of a file.
-fn is_object(text: &OsStr) -> bool {
-    text.to_string_lossy().trim_start().starts_with('{')
-}
-
 /// Returns a value as the file stores it. A path on the command line is relative to the working directory, but a path in
 /// the file is relative to the file's directory, so the path is made absolute.
 fn stored(setting: &Setting, text: OsString) -> OsString {
-    match setting.kind {
-        ValueKind::Path | ValueKind::Object if text.is_empty() || is_object(&text) => text,
-        ValueKind::Path | ValueKind::Object if text.to_string_lossy().starts_with("~/") => text,
-        ValueKind::Path | ValueKind::Object => {
-            std::path::absolute(&text).map_or(text, PathBuf::into_os_string)
-        }
-        ValueKind::Switch => match text.to_str() {
-            Some("1" | "yes" | "on") => "true".into(),
-            Some("0" | "no" | "off") => "false".into(),
-            _ => text,
-        },
-        ValueKind::Number | ValueKind::Text => text,
+    match text.to_str() {
+        Some("1" | "yes" | "on") if setting.kind == ValueKind::Switch => "true".into(),
+        Some("0" | "no" | "off") if setting.kind == ValueKind::Switch => "false".into(),
+        _ if text.to_string_lossy().starts_with("~/") => text,
+        _ => absolute(setting, text),
     }
 }
 
@@ -182,41 +170,33 @@ impl EditedObject {
         let refused = |why: String| {
             Error::new(Exit::Config, format!("cannot change '{}': {why}", path.display()))
         };
+        // Another process that changes the file waits, so that no change is lost. The lock is only missing where it cannot
+        // be taken.
+        let lock = File::open(directory_of(&path)).ok().filter(|lock| lock.lock().is_ok());
         let found = std::fs::metadata(&path).ok();
         if found.as_ref().is_some_and(|found| !found.is_file()) {
             let text =
                 format!("cannot change '{}': not a regular file; name a file", path.display());
             return fail(Exit::Io, text);
         }
-        // Another process that changes the file waits, so that no change is lost. The lock is only missing where it cannot
-        // be taken.
-        let lock = File::open(directory_of(&path)).ok().filter(|lock| lock.lock().is_ok());
-        let (old, mode) = read(&path)?;
+        let old = match std::fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            read => read.with_context(|| format!("cannot read '{}'", path.display()))?,
+        };
         let old = String::from_utf8(old).map_err(|_| refused("not UTF-8; correct it".into()))?;
         let old = if old.trim().is_empty() { "{}\n".to_owned() } else { old };
         let new = changed(&old).map_err(refused)?;
         if new == old {
             return Ok(false);
         }
-        let owner = found.map(|found| (Some(found.uid()), Some(found.gid())));
+        let mode = found.as_ref().map_or(MODE, |found| found.mode() & 0o777);
         write(&path, &new, mode).with_context(|| format!("cannot write '{}'", path.display()))?;
-        if let Some((user, group)) = owner {
+        if let Some(found) = found {
             // The new file belongs to this user; only the superuser can restore the owner.
-            let _ = chown(&path, user, group);
+            let _ = chown(&path, Some(found.uid()), Some(found.gid()));
         }
         drop(lock);
         Ok(true)
-    }
-}
-
-/// Returns the content of a file and its mode. If the file is missing, returns no content and the mode of a new file.
-fn read(path: &Path) -> anyhow::Result<(Vec<u8>, u32)> {
-    let read = || -> std::io::Result<(Vec<u8>, u32)> {
-        Ok((std::fs::read(path)?, std::fs::metadata(path)?.permissions().mode() & 0o777))
-    };
-    match read() {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok((Vec::new(), MODE)),
-        read => read.with_context(|| format!("cannot read '{}'", path.display())),
     }
 }
 

@@ -6,6 +6,7 @@
 use crate::plan::plan;
 use crate::program::not_found;
 use crate::scripts::{COMMANDS, Chat, Retry, Turn, TurnSettings, is_path};
+use crate::value::absolute;
 use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::model::{ModelArgs, state_dir};
@@ -19,7 +20,7 @@ use clawutils::process::quoted;
 use clawutils::provider::Provider;
 use clawutils::settings::decide::{CommandLineError, Parsed};
 use clawutils::settings::mistakes::{self, one_of};
-use clawutils::settings::{Origin, Setting, SettingValue, ValueKind};
+use clawutils::settings::{Origin, Setting, SettingValue};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
@@ -140,7 +141,9 @@ impl ShellCode {
         let given = parsed.settings.iter().filter(|(_, value)| value.origin == Origin::Flag);
         for (setting, value) in given {
             self.0.push("export ");
-            self.set(&setting.variable, setting.join(&absolute(setting, &value.texts)));
+            // The script may run programs in another directory.
+            let texts = value.texts.iter().map(|text| absolute(setting, text.clone()));
+            self.set(&setting.variable, setting.join(&texts.collect::<Vec<_>>()));
         }
     }
 
@@ -151,18 +154,6 @@ impl ShellCode {
         out.finish()?;
         Ok(Exit::Done)
     }
-}
-
-/// Makes paths absolute, because the script may run programs in another directory.
-fn absolute(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
-    let is_object = |text: &OsString| text.to_string_lossy().trim_start().starts_with('{');
-    let one = |text: &OsString| match setting.kind {
-        ValueKind::Path | ValueKind::Object if !text.is_empty() && !is_object(text) => {
-            std::path::absolute(text).map_or_else(|_| text.clone(), PathBuf::into_os_string)
-        }
-        _ => text.clone(),
-    };
-    texts.iter().map(one).collect()
 }
 
 fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<()> {
@@ -209,7 +200,7 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
     text.set_switch("markdown", args.reply.markdown);
     text.set_switch("cost", args.reply.cost);
     text.set_switch("proactive", settings.turn.proactive && has_limit);
-    text.set("ask_window", ask_window.map_or("no", AskWindow::name));
+    text.set("ask_window", ask_window.unwrap_or("no"));
     text.set_switch("wants_proactive", settings.turn.proactive);
     text.set_switch("guard", settings.turn.guard);
     text.set_switch("checkpoint", settings.due.checkpoint);
@@ -223,27 +214,10 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
     Ok(())
 }
 
-/// The time at which the provider is asked for the window.
-#[derive(Clone, Copy)]
-enum AskWindow {
-    /// Before the turn, because no window is known.
-    Before,
-    /// After it, in the background.
-    After,
-}
-
-impl AskWindow {
-    fn name(self) -> &'static str {
-        match self {
-            AskWindow::Before => "before",
-            AskWindow::After => "after",
-        }
-    }
-}
-
 /// Returns when the provider should be asked for the window, if it should: no window is set, the provider was not asked in the
-/// last week, and the turn uses the network.
-fn asks_window(settings: &TurnSettings) -> anyhow::Result<Option<AskWindow>> {
+/// last week, and the turn uses the network. It is asked before the turn if no window is known, else after it, in the
+/// background.
+fn asks_window(settings: &TurnSettings) -> anyhow::Result<Option<&'static str>> {
     let TurnSettings { model, turn, call, cassette, budget, .. } = settings;
     let is_live = call.command == "claw-call"
         && cassette.replay.is_none()
@@ -253,10 +227,7 @@ fn asks_window(settings: &TurnSettings) -> anyhow::Result<Option<AskWindow>> {
     if !(is_live && is_wanted && model.is_window_due()?) {
         return Ok(None);
     }
-    Ok(Some(match model.window(None)? {
-        None => AskWindow::Before,
-        Some(_) => AskWindow::After,
-    }))
+    Ok(Some(if model.window(None)?.is_none() { "before" } else { "after" }))
 }
 
 fn retry(args: &Retry, _: &Decided, text: &mut ShellCode) -> anyhow::Result<()> {

@@ -1,9 +1,10 @@
-//! The value of a setting as text and as JSON.
+//! The value of a setting as text and as JSON, and its path.
 
 use clawutils::json::{self, Object, quote};
 use clawutils::provider::address;
 use clawutils::settings::{Setting, SettingValue, ValueKind};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 /// Returns the values in effect, in a form that is safe to show: those that are set, else the default.
 pub fn in_effect(setting: &Setting, value: &SettingValue) -> Vec<OsString> {
@@ -17,6 +18,20 @@ fn shown(setting: &Setting, text: OsString) -> OsString {
         true => address::shown(&text.to_string_lossy()).into(),
         false => text,
     }
+}
+
+/// Returns true if the value of a setting is an object, not the path of a file.
+pub fn is_object(text: &OsStr) -> bool {
+    text.to_string_lossy().trim_start().starts_with('{')
+}
+
+/// Makes the value of a setting absolute if it is a path.
+pub fn absolute(setting: &Setting, text: OsString) -> OsString {
+    let can_be_path = matches!(setting.kind, ValueKind::Path | ValueKind::Object);
+    if !can_be_path || text.is_empty() || is_object(&text) {
+        return text;
+    }
+    std::path::absolute(&text).map_or(text, PathBuf::into_os_string)
 }
 
 /// Returns values as JSON: an array for a list, null for no value.
