@@ -68,7 +68,8 @@ impl<'a> CommandLine<'a> {
             Err(error) if error.use_stderr() => {
                 Err(CommandLineError::Usage(Box::new(flags), error))
             }
-            Err(_) => Err(help(each(command, &without_value_of_variable), arguments)),
+            // The help shows the name of an argument's variable without its value.
+            Err(_) => Err(help(each(command, &|arg| arg.hide_env_values(true)), arguments)),
         }
     }
 
@@ -128,11 +129,6 @@ fn help(mut command: Command, arguments: &[OsString]) -> CommandLineError {
         // Unreachable: the arguments ask for help or version, whatever the variables are.
         Ok(_) => CommandLineError::Config(anyhow::anyhow!("cannot print the help")),
     }
-}
-
-/// Makes the help show the name of an argument's variable without its value.
-fn without_value_of_variable(arg: Arg) -> Arg {
-    arg.hide_env_values(true)
 }
 
 /// Applies `change` to each argument of a command and of its subcommands.

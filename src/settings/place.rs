@@ -13,13 +13,12 @@ use std::path::PathBuf;
 /// Fails with 78 if no file is selected: `--no-config` is given, `CLAW_CONFIG` is empty, or there
 /// is no home directory.
 pub fn path(given: &ArgMatches, variables: Variables<'_>) -> anyhow::Result<PathBuf> {
-    let default = || default_path(variables).ok_or("no home directory; set HOME, or give --config");
     let path = match chosen(given, "config", "CLAW_CONFIG", variables) {
         Some(named) if named.is_empty() => {
             Err("disabled by --no-config or CLAW_CONFIG; give --config")
         }
         Some(named) => Ok(named.into()),
-        None => default(),
+        None => default_path(variables).ok_or("no home directory; set HOME, or give --config"),
     };
     path.map_err(|why| Error::new(Exit::Config, format!("no configuration file: {why}")).into())
 }
@@ -28,11 +27,8 @@ pub fn path(given: &ArgMatches, variables: Variables<'_>) -> anyhow::Result<Path
 /// `None` if there is no file to read.
 #[must_use]
 pub fn selected(given: &ArgMatches, variables: Variables<'_>) -> Option<PathBuf> {
-    match chosen(given, "config", "CLAW_CONFIG", variables) {
-        Some(named) if named.is_empty() => None,
-        Some(named) => Some(named.into()),
-        None => default_path(variables).filter(|path| path.exists()),
-    }
+    let is_named = chosen(given, "config", "CLAW_CONFIG", variables).is_some();
+    path(given, variables).ok().filter(|path| is_named || path.exists())
 }
 
 /// Returns the name of the profile that the command line selects, or else the one in the variable.

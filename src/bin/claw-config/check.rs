@@ -60,15 +60,11 @@ fn in_file(path: &Path) -> anyhow::Result<Vec<String>> {
 fn in_profile(file: &ConfigFile, settings: &[Setting]) -> Vec<String> {
     let mut problems = Vec::new();
     for setting in settings {
-        let (name, value) = match (file.name(setting), file.value(setting)) {
-            (Some(name), value) if name.starts_with("profiles.") == file.profile.is_some() => {
-                (name, value)
-            }
-            _ => continue,
-        };
+        let is_here = |name: &&str| name.starts_with("profiles.") == file.profile.is_some();
+        let Some(name) = file.name(setting).filter(is_here) else { continue };
         let place = file.path.as_deref().unwrap_or(Path::new(""));
         let name = format!("'{name}' in '{}'", place.display());
-        match value {
+        match file.value(setting) {
             Err(error) => problems.push(exit::text(&error)),
             Ok(Some(value)) => {
                 problems.extend(decide::check(setting, &value.texts, &name).err());
