@@ -396,34 +396,29 @@ fn call(command: &str, text: &mut ShellCode) {
     text.add("call () { ").add(&body).add("; }\n");
 }
 
+/// Returns a text as a word for the shell.
+fn word(text: &str) -> String {
+    quoted(text.as_ref()).display().to_string()
+}
+
 /// Returns the command that continues a turn, for the user to type.
-fn again(args: &Turn) -> OsString {
-    let mut command = OsString::from("claw-turn --again ");
-    match &args.session {
-        Some(session) => {
-            command.push(if session.starts_with('-') { "-- " } else { "" });
-            command.push(quoted(session.as_ref()));
-        }
-        None => command.push("--continue"),
-    }
-    command
+fn again(args: &Turn) -> String {
+    let session = match &args.session {
+        Some(session) if session.starts_with('-') => format!("-- {}", word(session)),
+        Some(session) => word(session),
+        None => "--continue".to_owned(),
+    };
+    format!("claw-turn --again {session}")
 }
 
 /// Returns the command that undoes the newest turn, for the user to type.
-fn undo(args: &Turn) -> OsString {
+fn undo(args: &Turn) -> String {
     let transcript = match &args.session {
-        Some(session) if is_path(session) => quoted(session.as_ref()),
-        Some(name) => {
-            let name = quoted(name.as_ref());
-            format!("\"$(claw-session path -- {})\"", name.display()).into()
-        }
-        None => "\"$(claw-session path \"$(claw-session current)\")\"".into(),
+        Some(session) if is_path(session) => word(session),
+        Some(name) => format!("\"$(claw-session path -- {})\"", word(name)),
+        None => "\"$(claw-session path \"$(claw-session current)\")\"".to_owned(),
     };
-    let mut command = OsString::from("claw-rebuild --undo turn -- ");
-    command.push(&transcript);
-    command.push(" | claw-append -- ");
-    command.push(&transcript);
-    command
+    format!("claw-rebuild --undo turn -- {transcript} | claw-append -- {transcript}")
 }
 
 /// Joins `--every` and a number that follows it into one argument: the number is optional, so clap requires `=`.
