@@ -5,6 +5,8 @@ use crate::provider::address::{self, Address, Platform, is_azure, is_local};
 use crate::provider::api::Urls;
 use crate::provider::batch::BatchService;
 use crate::provider::call::Ask;
+#[cfg(feature = "http")]
+use crate::provider::http::{why_invalid_certificates, why_invalid_url};
 use crate::provider::key::KeySource;
 use crate::provider::protocol::Protocol;
 use crate::provider::{ApiChoice, Provider, chat, secret};
@@ -297,16 +299,6 @@ impl Endpoint {
             OutputField::Auto => chat::output_limit_name(model),
         }
     }
-}
-
-#[cfg(feature = "http")]
-fn why_invalid_certificates(pem: &[u8]) -> Option<String> {
-    crate::provider::http::why_invalid_certificates(pem)
-}
-
-#[cfg(feature = "http")]
-fn why_invalid_url(url: &str) -> Option<String> {
-    crate::provider::http::why_invalid_url(url)
 }
 
 #[cfg(not(feature = "http"))]

@@ -58,11 +58,8 @@ fn is_mistral(model: &str) -> bool {
 /// Fits the names in the definitions, and adds those that change to `own`.
 fn fit_tools<'m>(raw: &'m str, own: &mut HashMap<String, String>) -> Cow<'m, str> {
     let Some(tools) = elements(raw) else { return Cow::Borrowed(raw) };
-    let mut fitted: Vec<Cow<'_, str>> = Vec::with_capacity(tools.len());
-    for tool in tools {
-        let new = renamed(tool, own).map_or(Cow::Borrowed(tool), Cow::Owned);
-        fitted.push(new);
-    }
+    let fitted = |tool| renamed(tool, own).map_or(Cow::Borrowed(tool), Cow::Owned);
+    let fitted: Vec<Cow<'_, str>> = tools.into_iter().map(fitted).collect();
     match fitted.iter().all(|tool| matches!(tool, Cow::Borrowed(_))) {
         true => Cow::Borrowed(raw),
         false => Cow::Owned(write::list(fitted)),

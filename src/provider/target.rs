@@ -41,11 +41,11 @@ pub enum Thinking {
 pub fn convert(messages: Vec<Message<'_>>, target: Target, thinking: Thinking) -> Vec<String> {
     let keeps = if thinking == Thinking::Keep { Thoughts::All } else { Thoughts::None };
     match target {
-        Target::Anthropic if thinking == Thinking::Strip => {
-            let messages = without_thinking(messages);
+        Target::Anthropic => {
+            let strips = thinking == Thinking::Strip;
+            let messages = if strips { without_thinking(messages) } else { messages };
             messages.iter().map(|it| without_reasoning(it).to_json()).collect()
         }
-        Target::Anthropic => messages.iter().map(|it| without_reasoning(it).to_json()).collect(),
         Target::Openai => turns::convert(&messages, keeps, chat::message),
         Target::Responses => responses::items(&messages, Thoughts::None),
         Target::Ollama => turns::convert(&messages, keeps, ollama::message),
