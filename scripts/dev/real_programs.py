@@ -21,9 +21,13 @@ PACKAGES = {
     "codex": "@openai/codex", "copilot": "@github/copilot", "gemini-cli": "@google/gemini-cli", "llm": "llm", "openclaw": "openclaw",
     "opencode": "opencode-ai", "pi": "@earendil-works/pi-coding-agent",
 }
-# The programs that pip installs, and those that keep their sessions in a database.
+# The programs that pip installs.
 OF_PIP = {"llm"}
-DATABASES = {"llm", "openclaw", "opencode"}
+# The programs that keep their sessions in a database, and its place below the home.
+DATABASES = {
+    "llm": "llm/logs.db", "openclaw": ".openclaw/agents/main/agent/openclaw-agent.sqlite",
+    "opencode": ".local/share/opencode/opencode.db",
+}
 NAMES = {
     "claude-code": "Claude Code", "claude-code-2.0": "Claude Code", "codex": "Codex", "copilot": "Copilot CLI",
     "gemini-cli": "Gemini CLI", "llm": "llm", "openclaw": "OpenClaw", "opencode": "opencode", "pi": "pi",
@@ -32,7 +36,7 @@ NAMES = {
 PLACES = {
     "claude-code": ("claude", ".claude/projects"), "codex": ("codex", ".codex/sessions"),
     "copilot": ("copilot", ".copilot/session-state"), "gemini-cli": ("gemini", ".gemini/tmp"),
-    "opencode": ("opencode", ".local/share/opencode/opencode.db"), "pi": ("pi", ".pi/agent/sessions"),
+    "opencode": ("opencode", DATABASES["opencode"]), "pi": ("pi", ".pi/agent/sessions"),
 }
 NODE = "node@22"
 # OpenClaw needs a newer one.
@@ -113,43 +117,43 @@ class Program:
         self.provider = Provider([str(self.toy / "a.txt"), str(self.toy / second)])
         self.configure()
 
+    def put(self, path, content):
+        """Writes a file below the home: a text, or an object as JSON."""
+        path = self.home / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+
     def configure(self):
-        address = f"http://127.0.0.1:{self.provider.port}"
+        address = self.provider.address
         if self.key == "codex":
-            (self.home / ".codex").mkdir()
-            (self.home / ".codex/config.toml").write_text(
+            self.put(
+                ".codex/config.toml",
                 'model="gpt-5-codex"\nmodel_provider="toy"\n[model_providers.toy]\nname="toy"\n'
                 f'base_url="{address}/v1"\nwire_api="responses"\nenv_key="OPENAI_API_KEY"\n'
             )
         if self.key == "gemini-cli":
-            (self.home / ".gemini").mkdir()
             auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}
-            (self.home / ".gemini/settings.json").write_text(json.dumps(auth))
+            self.put(".gemini/settings.json", auth)
         if self.key == "llm":
-            (self.home / "llm").mkdir()
-            (self.home / "llm/extra-openai-models.yaml").write_text(
+            self.put(
+                "llm/extra-openai-models.yaml",
                 f"- model_id: toy\n  model_name: toy\n  api_base: {address}/v1\n  responses: true\n  supports_tools: true\n  vision: true\n"
             )
             (self.toy / "tools.py").write_text(
                 'import subprocess\ndef shell_command(command: str) -> str:\n    "Run a command."\n    return subprocess.getoutput(command)\n'
             )
         if self.key == "openclaw":
-            (self.home / ".openclaw").mkdir()
             model = {"id": "claude-sonnet-4-5", "name": "toy", "reasoning": True, "input": ["text", "image"], "contextWindow": 200000, "maxTokens": 8000}
             toy = {"baseUrl": address, "apiKey": "x", "api": "anthropic-messages", "models": [model]}
             agents = {"defaults": {"workspace": str(self.toy), "model": {"primary": "toy/claude-sonnet-4-5"}, "skipBootstrap": True}}
-            own = {"agents": agents, "models": {"providers": {"toy": toy}}}
-            (self.home / ".openclaw/openclaw.json").write_text(json.dumps(own))
+            self.put(".openclaw/openclaw.json", {"agents": agents, "models": {"providers": {"toy": toy}}})
         if self.key == "opencode":
-            (self.home / ".config/opencode").mkdir(parents=True)
             options = {"baseURL": f"{address}/v1", "apiKey": "x"}
             toy = {"npm": "@ai-sdk/anthropic", "name": "toy", "options": options, "models": {"claude-sonnet-4-5": {"name": "toy"}}}
             own = {"provider": {"toy": toy}, "model": "toy/claude-sonnet-4-5", "autoupdate": False, "share": "disabled"}
-            (self.home / ".config/opencode/opencode.json").write_text(json.dumps(own))
+            self.put(".config/opencode/opencode.json", own)
         if self.key == "pi":
-            (self.home / ".pi/agent").mkdir(parents=True)
-            models = {"providers": {"anthropic": {"baseUrl": address, "apiKey": "x"}}}
-            (self.home / ".pi/agent/models.json").write_text(json.dumps(models))
+            self.put(".pi/agent/models.json", {"providers": {"anthropic": {"baseUrl": address, "apiKey": "x"}}})
 
     def command(self, prompt, session):
         """Returns the command that begins a session, or goes on with one: a path, or "last" for the newest that is listed."""
@@ -206,11 +210,11 @@ class Program:
         node = self.root / "node/node_modules/node/bin"
         return {
             "PATH": f"{node}:/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8", "TZ": "UTC", "IS_SANDBOX": "1",
-            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{self.provider.port}", "ANTHROPIC_API_KEY": "x",
-            "OPENAI_API_KEY": "x", "GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{self.provider.port}",
+            "ANTHROPIC_BASE_URL": self.provider.address, "ANTHROPIC_API_KEY": "x",
+            "OPENAI_API_KEY": "x", "GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": self.provider.address,
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
             "COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_TYPE": "anthropic", "COPILOT_PROVIDER_API_KEY": "x",
-            "COPILOT_PROVIDER_BASE_URL": f"http://127.0.0.1:{self.provider.port}", "COPILOT_MODEL": "claude-sonnet-4.5",
+            "COPILOT_PROVIDER_BASE_URL": self.provider.address, "COPILOT_MODEL": "claude-sonnet-4.5",
             "LLM_USER_PATH": str(self.home / "llm"),
             "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
         }
@@ -225,7 +229,6 @@ class Program:
         """Runs the program; returns its status, its last words, and its requests with their verdicts."""
         before = len(self.provider.seen)
         command = (self.fork if is_fork else self.command)(prompt, session)
-        command = [str(part) for part in command]
         try:
             done = subprocess.run(
                 command, env=self.environment(), cwd=directory or self.toy, capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL,
@@ -268,12 +271,8 @@ class Program:
 
     def session(self):
         """Returns the newest session, or the database with all."""
-        if self.key == "llm":
-            return self.home / "llm/logs.db"
-        if self.key == "openclaw":
-            return self.home / ".openclaw/agents/main/agent/openclaw-agent.sqlite"
-        if self.key == "opencode":
-            return self.home / ".local/share/opencode/opencode.db"
+        if self.key in DATABASES:
+            return self.home / DATABASES[self.key]
         if self.key == "copilot":
             return max(self.home.glob(".copilot/session-state/*/events.jsonl"), key=lambda it: it.stat().st_mtime)
         files = [it for it in self.home.rglob("*.jsonl") if "agent-" not in it.name and it.stem != "history"]

@@ -391,5 +391,5 @@ class Provider:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         # A program that ends closes its connections.
         self.server.handle_error = lambda *_: None
-        self.port = self.server.server_port
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
