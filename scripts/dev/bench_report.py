@@ -114,13 +114,11 @@ def ticks(low, high):
     return [10.0 ** power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
 
 
-def number(value, unit):
-    if unit == "s":
-        return f"{value:g} s" if value >= 1 else f"{value * 1000:g} ms"
-    return f"{value:g}"
+def duration(seconds):
+    return f"{seconds:g} s" if seconds >= 1 else f"{seconds * 1000:g} ms"
 
 
-def axes(title, values, unit, x_title):
+def axes(title, values, x_title):
     """Yields the frame of a plot whose vertical axis is logarithmic; see `scale`."""
     left, top, width, height = PLOT
     marks = ticks(min(values), max(values))
@@ -128,7 +126,7 @@ def axes(title, values, unit, x_title):
     for mark in marks:
         y = scale(mark, values)
         yield f'<path d="M{left} {y:.1f}h{width}" stroke="#ddd"/>'
-        yield text(left - 6, y + 4, number(mark, unit), "end")
+        yield text(left - 6, y + 4, duration(mark), "end")
     yield text(left + width / 2, HEIGHT - 22, x_title, "middle")
 
 
@@ -139,12 +137,12 @@ def scale(value, values):
     return top + height * (1 - (math.log10(value) - low) / max(high - low, 1))
 
 
-def curves(title, series, unit, x_title):
+def curves(title, series, x_title):
     """Yields a plot with a line for each series. Both axes are logarithmic."""
     left, top, width, height = PLOT
     values = [y for _, points in series for _, y in points]
     places = sorted({x for _, points in series for x, _ in points})
-    yield from axes(title, values, unit, x_title)
+    yield from axes(title, values, x_title)
 
     def across(x):
         span = math.log(places[-1] / places[0]) or 1
@@ -167,7 +165,7 @@ def bars(title, entries):
     for index, (name, seconds) in enumerate(entries):
         y, color = top + index * step, COLORS[0] if index == 0 else "#a5a5a5"
         long = max(2, width * seconds / longest)
-        yield text(left, y - 3, f"{name}: {number(float(f'{seconds:.3g}'), 's')}")
+        yield text(left, y - 3, f"{name}: {duration(float(f'{seconds:.3g}'))}")
         yield f'<rect x="{left}" y="{y:.1f}" width="{long:.1f}" height="{step - 17:.1f}" fill="{color}"/>'
 
 
@@ -175,7 +173,7 @@ def picture(plots):
     """Yields the lines of the picture, without the plots that have no data."""
     panels = []
     if plots.turns:
-        panels.append(curves("Time of a turn", plots.turns, "s", "MiB of history"))
+        panels.append(curves("Time of a turn", plots.turns, "MiB of history"))
     for size, entries in list(plots.rebuilds.items())[-1:]:
         panels.append(bars(f"Time of a rebuild of {size}", entries))
     width = WIDTH * len(panels)

@@ -106,17 +106,17 @@ def cases():
     )
     yield "text before and after a line separator", stream([text("a\u2028b\u2029c\u0085d")])
     yield "text and the end mark", stream(texts()) + "data: [DONE]\n\n"
-    yield "text in parts of one event", stream_of([answer(texts(), "STOP")])
-    yield "text and the reason in an event without content", stream_of([answer(texts()), answer(None, "STOP")])
-    yield "text and the reason in an event without parts", stream_of([answer(texts()), answer([], "STOP")])
+    yield "text in parts of one event", sse([answer(texts(), "STOP")])
+    yield "text and the reason in an event without content", sse([answer(texts()), answer(None, "STOP")])
+    yield "text and the reason in an event without parts", sse([answer(texts()), answer([], "STOP")])
     yield "text and an empty part at the end", stream([*texts(), text("")])
-    yield "text with the reason in each event", stream_of([answer([part], "STOP") for part in texts()])
+    yield "text with the reason in each event", sse([answer([part], "STOP") for part in texts()])
     yield "empty text", stream([text("")])
     yield "empty part", stream([{}, *texts()])
     yield "empty parts in the middle", stream([*texts(9), {}, text(""), text("more")])
-    yield "nothing", stream_of([answer([], "STOP")])
-    yield "no content", stream_of([answer(None, "STOP")])
-    yield "no role", stream_of([{"candidates": [{"content": {"parts": texts()}, "finishReason": "STOP"}]}])
+    yield "nothing", sse([answer([], "STOP")])
+    yield "no content", sse([answer(None, "STOP")])
+    yield "no role", sse([{"candidates": [{"content": {"parts": texts()}, "finishReason": "STOP"}]}])
 
     yield "thought", stream([thought(), *texts()])
     yield "thoughts in pieces", stream([*(thought(piece) for piece in pieces("hm, 日本 … so", 3)), *texts()])
@@ -141,12 +141,12 @@ def cases():
     yield "text and a call", stream([*texts(), call()])
     yield "text after a call", stream([call(), text("more")])
     yield "two calls in turn", stream([call(), call("list", {})])
-    yield "two calls in one event", stream_of([answer([call(), call("list", {})], "STOP")])
+    yield "two calls in one event", sse([answer([call(), call("list", {})], "STOP")])
     yield "two calls with signatures", stream([call(**SIGNED), call("list", {}, thoughtSignature=OTHER)])
     yield "two calls of which the first has a signature", stream([call(id="a", **SIGNED), call("list", {}, id="b")])
     yield "two calls with one id", stream([call(id="a"), call("list", {}, id="a")])
     yield "a call with the id that another could get", stream([call(id="call_2"), call("list", {}), call("f", {})])
-    yield "call and the reason in an event of its own", stream_of([answer([call()]), answer([text("")], "STOP")])
+    yield "call and the reason in an event of its own", sse([answer([call()]), answer([text("")], "STOP")])
     yield "call and MAX_TOKENS", stream([*texts(), call()], "MAX_TOKENS")
 
     yield "code", stream([CODE, RESULT, *texts()])
@@ -159,45 +159,45 @@ def cases():
     yield "tool of Google", stream([{**SEARCH, **SIGNED}, FOUND, *texts()])
     yield "response to a call", stream([{"functionResponse": {"name": "f", "response": {"a": 1}}}, *texts()])
     yield "part that is new", stream([{"somethingNew": {"a": 1}}, *texts()])
-    yield "grounding", stream_of([answer(texts()), answer([text("")], "STOP", candidate=GROUNDED)])
+    yield "grounding", sse([answer(texts()), answer([text("")], "STOP", candidate=GROUNDED)])
 
     for reason in [*REASONS, "SOMETHING_NEW"]:
         yield f"reason {reason}", stream(texts(), reason)
     yield "reason in small letters", stream(texts(), "stop")
-    yield "reason with a message", stream_of([answer(texts()), answer(None, "SAFETY", candidate={"finishMessage": "é"})])
-    yield "no reason", stream_of([answer(texts())])
+    yield "reason with a message", sse([answer(texts()), answer(None, "SAFETY", candidate={"finishMessage": "é"})])
+    yield "no reason", sse([answer(texts())])
     yield "whole without a reason", whole(texts(), None)
     yield f"whole with the reason {REASONS[0]}", whole(texts(), REASONS[0])
     unset = [answer([part], REASONS[0]) for part in texts()[:-1]]
-    yield f"reason {REASONS[0]} in each event but the last", stream_of([*unset, answer(texts()[-1:], "STOP")])
+    yield f"reason {REASONS[0]} in each event but the last", sse([*unset, answer(texts()[-1:], "STOP")])
     for reason in [*BLOCKED, "BLOCK_REASON_UNSPECIFIED", "SOMETHING_NEW"]:
-        yield f"blocked for {reason}", stream_of([blocked(reason)])
+        yield f"blocked for {reason}", sse([blocked(reason)])
     yield "whole blocked", json.dumps(blocked("PROHIBITED_CONTENT"))
     yield "whole feedback without a reason", json.dumps({"promptFeedback": {"safetyRatings": []}, "usageMetadata": USAGE})
-    yield "blocked in the middle", stream_of([answer(texts()), blocked("SAFETY")])
+    yield "blocked in the middle", sse([answer(texts()), blocked("SAFETY")])
 
     yield "usage with details", stream(texts(), usage=COUNTED)
-    yield "usage that grows", stream_of([answer(texts(), usage={"promptTokenCount": 25}), answer([text("")], "STOP")])
-    yield "usage after the reason", stream_of([answer(texts(), "STOP", usage=None), {"usageMetadata": COUNTED}])
-    yield "usage before the reason", stream_of([answer(texts()), answer([text("")], "STOP", usage=None)])
-    yield "usage that is null at the end", stream_of([answer(texts()), {**answer([text("")], "STOP"), "usageMetadata": None}])
+    yield "usage that grows", sse([answer(texts(), usage={"promptTokenCount": 25}), answer([text("")], "STOP")])
+    yield "usage after the reason", sse([answer(texts(), "STOP", usage=None), {"usageMetadata": COUNTED}])
+    yield "usage before the reason", sse([answer(texts()), answer([text("")], "STOP", usage=None)])
+    yield "usage that is null at the end", sse([answer(texts()), {**answer([text("")], "STOP"), "usageMetadata": None}])
     yield "no usage", stream(texts(), usage=None)
 
     second = {"content": {"parts": [text("Other.")], "role": "model"}, "index": 1, "finishReason": "STOP"}
     two = answer(texts(), "STOP")
     two["candidates"].append(second)
-    yield "two candidates", stream_of([two])
+    yield "two candidates", sse([two])
     yield "whole with two candidates", json.dumps(two)
-    yield "two candidates in turn", stream_of([answer([text("One.")]), answer([text("Two.")], index=1), answer([text(" End.")], "STOP"), answer([text("Out.")], "STOP", index=1)])
-    yield "no candidates in the first event", stream_of([{"usageMetadata": USAGE}, *events(texts())])
-    yield "empty candidates in the first event", stream_of([{"candidates": []}, *events(texts())])
-    yield "empty event", stream_of([{}, *events(texts())])
+    yield "two candidates in turn", sse([answer([text("One.")]), answer([text("Two.")], index=1), answer([text(" End.")], "STOP"), answer([text("Out.")], "STOP", index=1)])
+    yield "no candidates in the first event", sse([{"usageMetadata": USAGE}, *events(texts())])
+    yield "empty candidates in the first event", sse([{"candidates": []}, *events(texts())])
+    yield "empty event", sse([{}, *events(texts())])
 
     error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
-    yield "error in the middle", stream_of([answer(texts()), error])
-    yield "error at once", stream_of([error])
-    yield "error over several lines", stream_of([answer(texts())]) + json.dumps(error, indent=2) + "\n"
-    yield "quota in the middle", stream_of([answer(texts()), {"error": {"code": 429, "message": "Quota.", "status": "RESOURCE_EXHAUSTED"}}])
+    yield "error in the middle", sse([answer(texts()), error])
+    yield "error at once", sse([error])
+    yield "error over several lines", sse([answer(texts())]) + json.dumps(error, indent=2) + "\n"
+    yield "quota in the middle", sse([answer(texts()), {"error": {"code": 429, "message": "Quota.", "status": "RESOURCE_EXHAUSTED"}}])
     yield "whole without candidates", json.dumps({"usageMetadata": USAGE})
 
     yield "whole text", whole(texts())
@@ -209,10 +209,6 @@ def cases():
     yield "whole grounding", whole(texts(), candidate=GROUNDED)
     yield "whole usage with details", whole(texts(), usage=COUNTED)
     yield "whole picture", whole([*texts(), PICTURE])
-
-
-def stream_of(answers):
-    return sse(answers)
 
 
 def blocked(reason):
