@@ -45,9 +45,8 @@ impl Key {
         let mut hash = Sha256::new();
         hash_text(&mut hash, run.as_bytes());
         hash_file(&mut hash, path, meta);
-        let digits = |byte: &u8| [byte >> 4, byte & 15];
-        let digit = |four: u8| char::from_digit(u32::from(four), 16).unwrap_or('0');
-        Key(hash.finalize()[..DIGITS / 2].iter().flat_map(digits).map(digit).collect())
+        let first = hash.finalize().first_chunk().copied().unwrap_or_default();
+        Key(format!("{:0DIGITS$x}", u128::from_be_bytes(first)))
     }
 
     /// Returns the first half of the key as a number.
