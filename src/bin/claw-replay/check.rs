@@ -1,6 +1,6 @@
 //! check: checks that transcripts are sound, can be sent and fit the window.
 
-use crate::report::{Case, Outcome, Report};
+use crate::report::{Case, Outcome, Report, counted};
 use crate::run::{Mode, RunArgs};
 use crate::transcript::Transcript;
 use clawutils::estimate::{self, Budget, Model, Weight};
@@ -93,7 +93,11 @@ impl Mode for Check {
 fn case(name: &str, findings: &Findings, fits: impl Fn(&Rule) -> bool) -> Case {
     let is_severe = |rule: &Rule| fits(rule) && rule.severity >= Severity::Warning;
     let Some(first) = findings.iter().find(|found| is_severe(found.rule)) else {
-        return Case::new(name, Outcome::Passed, count_text(findings.count(fits)));
+        let found = match findings.count(fits) {
+            0 => "no findings".to_owned(),
+            count => counted(count, "finding"),
+        };
+        return Case::new(name, Outcome::Passed, found);
     };
     let more = findings.count(is_severe) - 1;
     let mut message = format!("{}: {}", first.rule.name, first.message);
@@ -101,14 +105,6 @@ fn case(name: &str, findings: &Findings, fits: impl Fn(&Rule) -> bool) -> Case {
         message.push_str(&format!("; {more} more"));
     }
     Case { line: first.place.line, ..Case::new(name, Outcome::Failed, message) }
-}
-
-fn count_text(count: u64) -> String {
-    match count {
-        0 => "no findings".to_owned(),
-        1 => "1 finding".to_owned(),
-        count => format!("{count} findings"),
-    }
 }
 
 /// Returns the case of one window.

@@ -4,7 +4,7 @@
 mod policies;
 mod simulation;
 
-use crate::report::{Case, Outcome, Report};
+use crate::report::{Case, Outcome, Report, counted};
 use crate::run::{Mode, RunArgs};
 use crate::transcript::Transcript;
 use clawutils::cli::budget::{Extras, RequestArgs};
@@ -244,14 +244,11 @@ impl<'g> WindowRun<'g> {
             let message = format!("never overflows: at most {} tokens", self.simulation.largest);
             return Case::new(name, Outcome::Passed, message);
         };
-        let count = |number: u64, what: &str| {
-            format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-        };
         let message = format!(
             "first overflow at turn {}: {}, {}",
             first.turn,
-            count(self.overflows.1, "overflow"),
-            count(self.summary_calls, "summary call")
+            counted(self.overflows.1, "overflow"),
+            counted(self.summary_calls, "summary call")
         );
         Case::new(name, Outcome::Passed, message)
     }

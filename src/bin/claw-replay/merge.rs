@@ -1,6 +1,7 @@
 //! merge: combines the reports of several runs, and writes their results.
 
 use crate::reader::ReportReader;
+use crate::report::counted;
 use crate::sinks::{Reporter, SinkArgs};
 use clawutils::cli::Log;
 use clawutils::exit::{Exit, fail};
@@ -45,8 +46,7 @@ impl MergeArgs {
         }
         if !self.sinks.quiet {
             if repeated > 0 {
-                let s = if repeated == 1 { "" } else { "s" };
-                log.note(&format!("left out {repeated} repeated report{s}"));
+                log.note(&format!("left out {}", counted(repeated, "repeated report")));
             }
             log.note(&totals.text());
         }

@@ -197,6 +197,11 @@ impl Report {
     }
 }
 
+/// Returns a number with its noun, which has an `s` for many.
+pub fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

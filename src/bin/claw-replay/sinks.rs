@@ -15,7 +15,7 @@ use self::html::Html;
 use self::junit::Junit;
 use self::markdown::Markdown;
 use self::results::{TestResult, results};
-use crate::report::{Report, Status};
+use crate::report::{Report, Status, counted};
 use anyhow::Context;
 use clawutils::cli::{Output, survive_file_limits};
 use clawutils::exit::{Exit, fail};
@@ -187,8 +187,8 @@ impl Totals {
     /// Returns the totals as text.
     pub fn text(&self) -> String {
         let Totals { passed, failed, not_transcripts, unreadable, is_stopped } = *self;
-        let s = if self.all() == 1 { "" } else { "s" };
-        let mut text = format!("{} file{s}: {passed} passed, {failed} failed", self.all());
+        let files = counted(self.all(), "file");
+        let mut text = format!("{files}: {passed} passed, {failed} failed");
         let foreign = if not_transcripts == 1 { "not a transcript" } else { "not transcripts" };
         for (count, what) in [(unreadable, "unreadable"), (not_transcripts, foreign)] {
             if count > 0 {

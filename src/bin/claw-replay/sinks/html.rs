@@ -5,7 +5,7 @@
 
 use super::results::{TestResult, abridged};
 use super::{ReportFile, Sink, Totals};
-use crate::report::Report;
+use crate::report::{Report, counted};
 use crate::transcript::OpenFile;
 use anyhow::Context;
 use clawutils::exit::{Exit, fail};
@@ -118,16 +118,14 @@ impl Html {
             text(&totals.text())
         ));
         for (index, Group { name, count, html }) in self.groups.iter().enumerate() {
-            let (id, name, s) = (index + 1, text(name), if *count == 1 { "" } else { "s" });
+            let (id, name, failures) = (index + 1, text(name), counted(*count, "failure"));
             out.push_str(&format!(
-                "<section id=\"group-{id}\">\n<h2><a href=\"#group-{id}\">{name}</a> {count} failure{s}</h2>\n{html}</section>\n"
+                "<section id=\"group-{id}\">\n<h2><a href=\"#group-{id}\">{name}</a> {failures}</h2>\n{html}</section>\n"
             ));
         }
         if self.omitted > 0 {
-            let (more, s) = (self.omitted, if self.omitted == 1 { "" } else { "s" });
-            out.push_str(&format!(
-                "<p class=\"facts\">{more} more failure{s}: see the reports.</p>\n"
-            ));
+            let more = counted(self.omitted, "more failure");
+            out.push_str(&format!("<p class=\"facts\">{more}: see the reports.</p>\n"));
         }
         out + "</main>\n</body>\n</html>\n"
     }

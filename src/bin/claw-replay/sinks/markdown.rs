@@ -2,7 +2,7 @@
 
 use super::results::{TestResult, abridged};
 use super::{ReportFile, Sink, Totals};
-use crate::report::Report;
+use crate::report::{Report, counted};
 use clawutils::show::markdown::{fenced, inline};
 use std::io::Write;
 use std::path::Path;
@@ -68,8 +68,8 @@ impl Sink for Markdown {
             text.extend(["\n| transcript | case | line | message |\n|---|---|---|---|\n", rows]);
         }
         if *omitted > 0 {
-            let s = if *omitted == 1 { "" } else { "s" };
-            text.push_str(&format!("\n{omitted} more failure{s}: see the reports.\n"));
+            let more = counted(*omitted, "more failure");
+            text.push_str(&format!("\n{more}: see the reports.\n"));
         }
         text.push_str(details);
         self.file.write_all(text.as_bytes())?;
