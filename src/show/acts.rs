@@ -45,46 +45,31 @@ pub struct Todo {
 
 /// The state of an item of a to-do list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TodoState {
-    /// Not begun, or of an unknown state.
-    Open,
-    /// In progress.
-    Active,
-    /// Done.
-    Done,
-    /// Cancelled.
-    Dropped,
+pub struct TodoState {
+    /// The class of an item in this state on a page.
+    pub class: &'static str,
+    /// The box in front of such an item.
+    pub mark: &'static str,
+    /// The name of the state.
+    pub name: Phrase,
+}
+
+const fn state(class: &'static str, mark: &'static str, name: Phrase) -> TodoState {
+    TodoState { class, mark, name }
 }
 
 impl TodoState {
+    /// Not begun, or of an unknown state.
+    pub const OPEN: TodoState = state("Open", "[ ]", phrase::OPEN);
+    /// Done.
+    pub const DONE: TodoState = state("Done", "[x]", phrase::DONE);
+
     fn of(status: &str) -> TodoState {
         match status {
-            "completed" | "done" => TodoState::Done,
-            "in_progress" | "active" => TodoState::Active,
-            "cancelled" | "canceled" | "dropped" => TodoState::Dropped,
-            _ => TodoState::Open,
-        }
-    }
-
-    /// Returns the box in front of an item in this state.
-    #[must_use]
-    pub fn mark(self) -> &'static str {
-        match self {
-            TodoState::Open => "[ ]",
-            TodoState::Active => "[>]",
-            TodoState::Done => "[x]",
-            TodoState::Dropped => "[-]",
-        }
-    }
-
-    /// Returns the name of the state.
-    #[must_use]
-    pub fn phrase(self) -> Phrase {
-        match self {
-            TodoState::Open => phrase::OPEN,
-            TodoState::Active => phrase::IN_PROGRESS,
-            TodoState::Done => phrase::DONE,
-            TodoState::Dropped => phrase::DROPPED,
+            "completed" | "done" => TodoState::DONE,
+            "in_progress" | "active" => state("Active", "[>]", phrase::IN_PROGRESS),
+            "cancelled" | "canceled" | "dropped" => state("Dropped", "[-]", phrase::DROPPED),
+            _ => TodoState::OPEN,
         }
     }
 }
@@ -117,20 +102,13 @@ fn todos(raw: &str) -> Option<Vec<Todo>> {
     (!todos.is_empty()).then_some(todos)
 }
 
-/// Returns the number of items that are done, and the number of all.
-#[must_use]
-pub fn done(todos: &[Todo]) -> (usize, usize) {
-    let done = todos.iter().filter(|todo| todo.state == TodoState::Done).count();
-    (done, todos.len())
-}
-
 /// Returns the line for a call: the tool, and what it is about.
 #[must_use]
 pub fn line(name: &str, act: &Act, language: Language) -> String {
     match act {
         Act::Todos(todos) => {
-            let (done, all) = done(todos);
-            format!("{name} · {}", language.with(phrase::DONE_OF, &[&done, &all]))
+            let done = todos.iter().filter(|todo| todo.state == TodoState::DONE).count();
+            format!("{name} · {}", language.with(phrase::DONE_OF, &[&done, &todos.len()]))
         }
         Act::Plan(_) => format!("{name} · {}", language.say(phrase::PLAN)),
         Act::Agent { kind, description, .. } => {

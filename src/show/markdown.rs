@@ -216,10 +216,10 @@ impl<'o, W: Write> Markdown<'o, W> {
             Act::Todos(todos) => {
                 self.block(&inline(&line))?;
                 let line = |todo: &Todo| {
-                    let mark = if todo.state == TodoState::Done { 'x' } else { ' ' };
+                    let mark = if todo.state == TodoState::DONE { 'x' } else { ' ' };
                     let state = match todo.state {
-                        TodoState::Open | TodoState::Done => String::new(),
-                        state => format!(" ({})", self.options.language.say(state.phrase())),
+                        TodoState::OPEN | TodoState::DONE => String::new(),
+                        state => format!(" ({})", self.options.language.say(state.name)),
                     };
                     format!("- [{mark}] {}{state}", inline(&todo.text))
                 };

@@ -353,7 +353,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         match act {
             Act::Todos(todos) => {
                 for Todo { state, text } in todos {
-                    let line = format!("{} {}", state.mark(), printable(text));
+                    let line = format!("{} {}", state.mark, printable(text));
                     self.rows("", 4, &wrap(&line, self.width - 4))?;
                 }
                 Ok(())

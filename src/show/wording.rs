@@ -17,7 +17,7 @@ pub enum Language {
 
 /// A phrase in English, Japanese and Chinese. Each `{}` stands for a value; the values have the same order in all
 /// languages.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phrase(pub [&'static str; 3]);
 
 /// A noun that is counted: in English one and many; in Japanese and Chinese the phrase with the number.

@@ -1,6 +1,6 @@
 //! Writes the entries of a conversation as HTML: turns with the messages, calls and results in them.
 
-use super::super::acts::{self, Act, Todo};
+use super::super::acts::{self, Act, Todo, TodoState};
 use super::super::chart::Chart;
 use super::super::edit;
 use super::super::injections::Injections;
@@ -305,12 +305,12 @@ impl<'o, W: Write> Entries<'o, W> {
                     "<div class=\"call{back}\">\n<p>{shown}</p>\n<ul class=\"todos\">"
                 )?;
                 for Todo { state, text } in todos {
-                    let (mark, name) =
-                        (html(state.mark()), self.options.language.say(state.phrase()));
+                    let TodoState { class, mark, name } = *state;
+                    let (mark, name) = (html(mark), self.options.language.say(name));
                     let text = html(&printable(text));
                     writeln!(
                         self.out,
-                        "<li class=\"{state:?}\"><span aria-hidden=\"true\">{mark}</span> <span dir=\"auto\">{text}</span> <small>{name}</small></li>"
+                        "<li class=\"{class}\"><span aria-hidden=\"true\">{mark}</span> <span dir=\"auto\">{text}</span> <small>{name}</small></li>"
                     )?;
                 }
                 writeln!(self.out, "</ul>\n</div>")
