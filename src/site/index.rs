@@ -1,7 +1,7 @@
 //! The index: the sessions by project and day.
 
 use super::name;
-use super::pages::{self, Kind};
+use super::pages;
 use super::state::Row;
 use super::summary::Summary;
 use crate::estimate::report::grouped;
@@ -92,7 +92,8 @@ pub fn page(rows: &[&Row], options: &ShowOptions) -> String {
     let count = projects.iter().map(|project| project.rows.len()).sum::<usize>() as u64;
     let mut facts = vec![language.count(count, noun::SESSION)];
     facts.push(language.count(projects.len() as u64, noun::PROJECT));
-    let mut page = pages::begin(language, say(phrase::SESSIONS), Kind::Index);
+    let other = ("statistics.html", phrase::STATISTICS);
+    let mut page = pages::begin(language, "index", say(phrase::SESSIONS), other);
     let _ = writeln!(
         page,
         "<header>\n<h1>{}</h1>\n<p class=\"facts\">{}</p>\n",

@@ -8,7 +8,7 @@ use crate::new_file::NewFile;
 use crate::printable::printable;
 use crate::show::html::{self as page_html, Frame, Page, agent_link};
 use crate::show::walk::Reading;
-use crate::show::wording::{Language, phrase};
+use crate::show::wording::{Language, Phrase, phrase};
 use crate::show::words::{html, when};
 use crate::show::{CallOutcome, ShowOptions, acts};
 use anyhow::Context;
@@ -17,15 +17,6 @@ use std::io::{self, Write};
 
 /// The style of the index and the statistics.
 const STYLE: &str = include_str!("site.css");
-
-/// The kind of a page that is not of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The index.
-    Index,
-    /// The statistics.
-    Statistics,
-}
 
 /// Writes the pages of a session, and returns their number. `agent` returns the address of the transcript of a subagent.
 ///
@@ -104,13 +95,10 @@ pub fn day(time: Option<i64>, options: &ShowOptions) -> String {
     day.unwrap_or_else(|| options.language.say(phrase::NO_DATE).to_owned())
 }
 
-/// Begins a page of the site up to its header.
-pub fn begin(language: Language, title: &str, kind: Kind) -> String {
+/// Begins a page of the site up to its header. `class` is that of the body, and `other` the file and the title of the other page
+/// that is not of a session.
+pub fn begin(language: Language, class: &str, title: &str, other: (&str, Phrase)) -> String {
     let mut page = page_html::head(language.code(), title, STYLE);
-    let (class, other) = match kind {
-        Kind::Index => ("index", ("statistics.html", phrase::STATISTICS)),
-        Kind::Statistics => ("statistics", ("index.html", phrase::SESSIONS)),
-    };
     let (file, phrase) = other;
     let label = language.say(phrase::PAGES);
     let _ = writeln!(

@@ -1,6 +1,6 @@
 //! The statistics: all sessions together, and by day, project, program, model and tool.
 
-use super::pages::{self, Kind};
+use super::pages;
 use super::state::Row;
 use crate::estimate::report::grouped;
 use crate::printable::printable;
@@ -40,7 +40,8 @@ pub fn page(rows: &[&Row], options: &ShowOptions) -> String {
     let title = language.say(phrase::STATISTICS);
     let mut all = Sums::default();
     rows.iter().for_each(|row| all.add(row));
-    let mut page = pages::begin(language, title, Kind::Statistics);
+    let other = ("index.html", phrase::SESSIONS);
+    let mut page = pages::begin(language, "statistics", title, other);
     let _ = writeln!(
         page,
         "<header>\n<h1>{title}</h1>\n<p class=\"facts\">{}</p>\n</header>\n<main id=\"content\">",

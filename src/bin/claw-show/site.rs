@@ -121,11 +121,9 @@ fn walk(directory: &Path, sources: &mut Vec<Source>, errors: &mut Vec<anyhow::Er
             }
         };
         let is_hidden = entry.file_name().as_encoded_bytes().first() == Some(&b'.');
-        let is_transcript = transcript_name::is_transcript(entry.path());
+        let is_transcript = transcript_name::is_transcript(entry.path())
+            && !transcript_name::is_old_copy(entry.path());
         if is_hidden || !is_transcript || !entry.file_type().is_file() {
-            continue;
-        }
-        if transcript_name::is_old_copy(entry.path()) {
             continue;
         }
         match entry.metadata() {
