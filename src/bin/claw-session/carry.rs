@@ -9,13 +9,14 @@ use clawutils::cli::{ENVIRONMENT, Output, survive_file_limits};
 use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
 use clawutils::json::write::Members;
-use clawutils::new_file::{NewFile, PRIVATE};
+use clawutils::new_file::{PRIVATE, directory_of};
 use clawutils::process::quoted;
 use clawutils::session::export::{Export, ExportForm, export, place};
 use clawutils::session::time;
-use std::fs::{DirBuilder, File, OpenOptions, canonicalize, read};
+use clawutils::transcript::make_directory;
+use std::fs::{File, OpenOptions, canonicalize, read};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The most copies of a session in another program.
@@ -66,8 +67,7 @@ impl Carry {
                     .with_context(|| format!("cannot write '{}'", index.display()))?;
             }
             // The session comes last, because one that exists counts as complete.
-            write(&path, &export.text)
-                .with_context(|| format!("cannot write '{}'", path.display()))?;
+            place::write(&path, &export.text, PRIVATE)?;
         }
         place.log.note(&format!("the session is in '{}'", path.display()));
         let mut out = Output::open();
@@ -115,20 +115,6 @@ impl Carry {
     }
 }
 
-/// Creates the directories around a file, which only their owner can use.
-fn make_parents(path: &Path) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)
-}
-
-/// Writes a file that only its owner can read, and the directories around it.
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    make_parents(path)?;
-    let mut file = NewFile::create(path, PRIVATE)?;
-    file.write_all(text.as_bytes())?;
-    file.finish(false)
-}
-
 /// Appends a title to Codex's list of titles.
 fn add_title(index: &Path, export: &Export, title: &str) -> io::Result<()> {
     let line = Members::new()
@@ -136,7 +122,7 @@ fn add_title(index: &Path, export: &Export, title: &str) -> io::Result<()> {
         .string("thread_name", title)
         .string("updated_at", &time::to_text(export.time).replace("+00:00", "Z"))
         .into_line();
-    make_parents(index)?;
+    make_directory(directory_of(index))?;
     let mut file =
         OpenOptions::new().read(true).append(true).create(true).mode(PRIVATE).open(index)?;
     let feed = if ends_line(&mut file)? { "" } else { "\n" };

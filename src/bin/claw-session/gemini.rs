@@ -4,10 +4,9 @@
 //! path of the project. Gemini CLI 0.61.0 finds a directory that is not in its list by this file.
 
 use anyhow::Context;
-use clawutils::new_file::{NewFile, SHARED};
-use std::fs::{self, DirBuilder};
-use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use clawutils::new_file::SHARED;
+use clawutils::session::export::place;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The file with the path of the project.
@@ -59,11 +58,5 @@ pub fn own(chat: &Path, directory: &str) -> anyhow::Result<()> {
     if marker.exists() {
         return Ok(());
     }
-    let write = || -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(project)?;
-        let mut file = NewFile::create(&marker, SHARED)?;
-        file.write_all(directory.as_bytes())?;
-        file.finish(false)
-    };
-    write().with_context(|| format!("cannot write '{}'", marker.display()))
+    place::write(&marker, directory, SHARED)
 }

@@ -4,7 +4,11 @@
 
 use super::{Export, ExportForm, opencode, timestamp};
 use crate::exit::{Exit, fail};
+use crate::new_file::{NewFile, directory_of};
 use crate::process::quoted;
+use crate::transcript::make_directory;
+use anyhow::Context;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The longest name of a project's directory. Claude Code cuts longer ones off and appends a hash of its own.
@@ -46,6 +50,20 @@ pub fn path(export: &Export, form: ExportForm) -> anyhow::Result<PathBuf> {
         }
     };
     Ok(PathBuf::from(path))
+}
+
+/// Writes a new file at such a place, and makes the missing directories around it, which only their owner can use.
+///
+/// # Errors
+/// If it exists or cannot be written.
+pub fn write(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
+    let write = || {
+        make_directory(directory_of(path))?;
+        let mut file = NewFile::create(path, mode)?;
+        file.write_all(text.as_bytes())?;
+        file.finish(false)
+    };
+    write().with_context(|| format!("cannot write '{}'", path.display()))
 }
 
 /// Returns a name with each other character replaced by a dash, and by two if UTF-16 has two units for it.
