@@ -131,13 +131,9 @@ pub struct SessionRow {
 }
 
 impl MessageRow<'_> {
-    /// Returns the text that a search looks at: that of the message, the call's name and input, or the result. Nothing that
-    /// a program put into a message is searched.
+    /// Returns the text that a search looks at: that of the message, the call's name and input, or the result.
     #[must_use]
     pub fn searched(&self) -> String {
-        if self.role == PROGRAM {
-            return String::new();
-        }
         let MessageRow { content, thinking, tool_name, tool_input, tool_result, .. } = self;
         let parts = [Some(&**content), thinking.as_deref(), tool_name.as_deref()];
         searched(parts, tool_input.as_deref(), tool_result.as_deref())
@@ -256,14 +252,13 @@ fn in_content<'a>(role: &'static str, content: &'a Content<'a>) -> Vec<MessageRo
         match &block.kind {
             BlockKind::ToolUse { id, .. } => {
                 let (name, input) = (block.member("name"), block.member("input"));
-                let input = Cow::Owned(input.unwrap_or("{}").to_owned());
+                let input = input.unwrap_or("{}").into();
                 rows.push(call(id.to_string().into(), name.unwrap_or("\"\""), input));
             }
             BlockKind::ToolResult { id } => {
                 let is_error = block.member("is_error") == Some("true");
                 let content = block.member("content").unwrap_or("\"\"");
-                let result = result(Cow::Owned(id.to_string()), content, is_error);
-                rows.push(result.into_owned());
+                rows.push(result(id.to_string().into(), content, is_error));
             }
             BlockKind::Thinking { .. } => thinking.extend(block.thinking()),
             _ => texts.extend(shown(block)),
@@ -307,22 +302,6 @@ fn result<'a>(id: Cow<'a, str>, content: &'a str, is_error: bool) -> MessageRow<
     };
     let (tool_call_id, tool_result) = (Some(id), Some(text));
     MessageRow { role: "tool_result", tool_call_id, tool_result, is_error, ..MessageRow::default() }
-}
-
-impl MessageRow<'_> {
-    /// Returns the row with owned data.
-    fn into_owned(self) -> MessageRow<'static> {
-        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-        MessageRow {
-            content: owned(self.content),
-            tool_call_id: self.tool_call_id.map(owned),
-            tool_name: self.tool_name.map(owned),
-            tool_input: self.tool_input.map(owned),
-            tool_result: self.tool_result.map(owned),
-            model: self.model.map(owned),
-            ..self
-        }
-    }
 }
 
 /// The members of messages that are not repeated in the column `raw_json`, because other columns have them.
