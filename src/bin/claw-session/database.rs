@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The beginning of a SQLite database.
-const MAGIC: &[u8] = b"SQLite format 3\0";
+pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// A session in a database.
 pub struct DatabaseSession {

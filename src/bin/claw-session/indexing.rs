@@ -1,6 +1,7 @@
 //! Keeps the index of the sessions up to date if the setting `store` is `sqlite`. After a command that may change
 //! sessions, claw-index runs in the background, so that neither a turn nor its caller waits for the database.
 
+use crate::database::MAGIC;
 use crate::place::SessionPlace;
 use clawutils::cli::options::StoreKind;
 use std::fs::File;
@@ -14,8 +15,6 @@ use std::process::{Command, Stdio};
 const SCRIPT: &str = r#"command -v claw-index >/dev/null || exit 127
 claw-index "$@" 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &"#;
 
-/// The text at the beginning of a SQLite database.
-const MAGIC: &[u8] = b"SQLite format 3\0";
 /// The application id of an index. SQLite stores it in bytes 68 to 71 of the database.
 const APPLICATION: &[u8] = b"claw";
 /// The bytes of the header that hold the size of the database in pages.

@@ -277,16 +277,14 @@ fn author<'a>(record: &Record<'a>) -> Author<'a> {
 /// Returns the author of an attachment. A message that was typed while a turn was running is one, too.
 fn author_of_attachment<'a>(record: Value<'a>) -> Author<'a> {
     let own = record.object("attachment");
-    let text = |name| own.and_then(|own| own.string(name));
-    let kind = text("type").unwrap_or_default();
-    let is_prompt = kind == "queued_command" && text("commandMode").is_none_or(|it| it == "prompt");
-    let prompt = own.and_then(|own| own.member("prompt")).filter(|_| is_prompt).map(text_of_prompt);
-    let typed = prompt.filter(|it| !it.trim().is_empty() && !injected::is_all(it)).map(Cow::Owned);
+    let string = |name| own.and_then(|own| own.string(name));
+    let kind = string("type").unwrap_or_default();
+    let is_prompt =
+        kind == "queued_command" && string("commandMode").is_none_or(|it| it == "prompt");
+    let prompt = own.and_then(|own| own.member("prompt")).filter(|_| is_prompt);
+    let typed = prompt.map(|prompt| injected::typed(&text(prompt)).into_owned());
+    let typed = typed.filter(|it| !it.trim().is_empty() && !injected::is_all(it)).map(Cow::Owned);
     Author { injected: Some(injected::name_of_kind(&kind)), typed }
-}
-
-fn text_of_prompt(prompt: Value<'_>) -> String {
-    injected::typed(&text(prompt)).into_owned()
 }
 
 /// Returns the text blocks that are sent for an attachment, or `None` if it is not sent.
