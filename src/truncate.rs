@@ -200,8 +200,8 @@ fn shorten_to_budget<'a>(
     }
 }
 
-/// Returns the results that were read. Updates their kept spans in `_meta`, and drops the provider's counts that include text that is now shortened. If
-/// there is a `scale`, which was derived from the counts, it replaces all of them.
+/// Updates the kept spans in `_meta`, and drops the provider's counts that include text that is now shortened. If there is
+/// a `scale`, which was derived from the counts, it replaces all of them. Returns the results that were read.
 fn update_meta<'a>(
     messages: &mut [Message<'a>],
     results: Vec<FoundResult<'a>>,
