@@ -30,8 +30,9 @@ fn is_directory(output: &Path) -> bool {
 /// Updates the site in `directory` from the transcripts in `operands`.
 ///
 /// # Errors
-/// Fails with 2 if options cannot be combined, there is no operand, the name is that of a page, or the directory holds other files; with the status
-/// of the first source that cannot be read, after all others were read; 74, 75 or 77 if the site cannot be written.
+/// Fails with 2 if options cannot be combined, there is no operand, the name is that of a page, or the directory holds
+/// other files; with the status of the first source that cannot be read, after all others were read; 74, 75 or 77 if
+/// the site cannot be written.
 pub fn run(
     args: &ShowArgs,
     directory: &Path,
